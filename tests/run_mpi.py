@@ -27,6 +27,14 @@ ROOT = Path(__file__).resolve().parent.parent
 COUNTS = ("passed", "failed", "error", "skipped")
 
 
+#: What runs besides pytest: arguments of the interpreter. Each must end well and leave the error stream empty.
+PROGRAMS = (
+    ["tests/mpi/programs/ends_without_destroying.py"],
+    ["tests/mpi/programs/ends_after_finalizing_mpi.py"],
+    ["-m", "tests.matrix", "--max-cases", "30", "--seed", "7"],
+)
+
+
 @dataclass
 class Run:
     """Outcome on one number of ranks."""
@@ -38,7 +46,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        return self.code == 0 and self.counts.get("passed", 0) > 0
+        return self.code == 0 and self.counts.get("passed", 0) > 0 and not self.counts.get("failed")
 
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {name}" for name, n in self.counts.items() if n) or "no result"
@@ -122,6 +130,28 @@ def run(launcher: str, ranks: int, arguments: list[str], timeout: float) -> Run:
         return Run(ranks, code or (1 if timer.fired else 0), time.monotonic() - start, counts)
 
 
+def run_program(launcher: str, ranks: int, program: list[str], timeout: float) -> bool:
+    """Whether a program ends with exit code 0 and without a word on the error stream."""
+    with tempfile.TemporaryDirectory(prefix="cdt", dir="/tmp") as tmpdir:
+        process = subprocess.Popen(
+            [launcher, "-n", str(ranks), sys.executable, *program],
+            cwd=ROOT,
+            env=launch_environment(tmpdir),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+        )
+        timer = Timer(process, timeout)
+        output, errors = process.communicate()
+        timer.cancel()
+    good = process.returncode == 0 and not errors.strip()
+    print(f"{'passed' if good else 'FAILED'}: {' '.join(program)}", flush=True)
+    if not good:
+        print(f"exit code {process.returncode}\n{output}{errors}", flush=True)
+    return good
+
+
 class Timer:
     """Ends a process and what it started when time is up."""
 
@@ -159,6 +189,7 @@ def main() -> int:
     parser.add_argument("--ranks", default="1,2,3,4,6,8", help="numbers of ranks (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds per number of ranks (default: 600)")
     options, arguments = parser.parse_known_args()
+    programs = PROGRAMS if not arguments else ()  # arguments ask for certain tests
     if not any(not argument.startswith("-") and Path(argument.split("::")[0]).exists() for argument in arguments):
         arguments.append("tests/mpi")
 
@@ -168,7 +199,13 @@ def main() -> int:
     runs = []
     for ranks in (int(n) for n in options.ranks.split(",")):
         print(f"\n--- {ranks} ranks", flush=True)
-        runs.append(run(launcher, ranks, arguments, options.timeout))
+        outcome = run(launcher, ranks, arguments, options.timeout)
+        start = time.monotonic()
+        for program in programs:
+            result = "passed" if run_program(launcher, ranks, program, options.timeout) else "failed"
+            outcome.counts[result] = outcome.counts.get(result, 0) + 1
+        outcome.seconds += time.monotonic() - start
+        runs.append(outcome)
 
     print(f"\n--- {vendor}")
     for outcome in runs:

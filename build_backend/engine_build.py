@@ -16,7 +16,15 @@ LIBRARY = "libcudecomp_builtin.so"
 BUILD_INFO = "build_info.json"
 
 # No -march: one library serves every machine of the architecture, faster instructions are chosen when it runs.
-_COMPILE_FLAGS = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-Wall", "-Wextra")
+_COMPILE_FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-Wall",
+    "-Wextra",
+)
 # The deprecated C++ interfaces of MPI would draw in a second library.
 _DEFINES = ("-DOMPI_SKIP_MPICXX=1", "-DMPICH_SKIP_MPICXX=1")
 _LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,--as-needed", f"-Wl,-soname,{LIBRARY}")
@@ -27,8 +35,6 @@ def build_engine(root: Path, outputs: list[Path], scratch: Path, version: str, j
     engine = root / "engine"
     sources = sorted((engine / "src").rglob("*.cc"))
     if not sources:
-        print("no engine sources yet")  # TEMPORARY
-        return
         raise BuildError(f"The engine has no sources: nothing matches {engine / 'src' / '**' / '*.cc'}.")
     headers = sorted([*engine.rglob("*.h"), *engine.rglob("*.inc")])
     compiler = find_compiler()
@@ -65,7 +71,9 @@ def _compile(
     sources: list[Path], base: Path, objects: Path, command: list[str], newest_header: float, jobs: int | None
 ) -> list[Path]:
     targets = {source: objects / source.relative_to(base).with_suffix(".o") for source in sources}
-    stale = [source for source, target in targets.items() if _mtime(target) < max(source.stat().st_mtime, newest_header)]
+    stale = [
+        source for source, target in targets.items() if _mtime(target) < max(source.stat().st_mtime, newest_header)
+    ]
     for source in stale:
         targets[source].parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:

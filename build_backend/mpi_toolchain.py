@@ -168,4 +168,6 @@ def soname_of_mpi(library: Path) -> str:
     for name in needed:
         if re.match(r"lib\w*(mpi|mpich)\w*\.so", name):
             return name
-    raise BuildError(f"{library} is linked with no MPI library; it needs {needed or 'nothing'}. {result.stderr.strip()}")
+    raise BuildError(
+        f"{library} is linked with no MPI library; it needs {needed or 'nothing'}. {result.stderr.strip()}"
+    )

@@ -80,7 +80,8 @@ def draw_axes(axes):
 def draw_transposes(figure):
     by_column = ", ".join("-".join(str(row * COLS + col) for row in range(ROWS)) for col in range(COLS))
     by_row = ", ".join("-".join(str(row * COLS + col) for col in range(COLS)) for row in range(ROWS))
-    for position, pair, group in ((0.345, "X ⇄ Y", f"column groups\n{by_column}"), (0.675, "Y ⇄ Z", f"row groups\n{by_row}")):
+    groups = ((0.345, "X ⇄ Y", f"column groups\n{by_column}"), (0.675, "Y ⇄ Z", f"row groups\n{by_row}"))
+    for position, pair, group in groups:
         figure.text(position, 0.66, pair, **CENTERED, fontsize=13, fontweight="bold", color=INK)
         figure.text(position, 0.56, f"within\n{group}", **CENTERED, fontsize=9, color=INK)
 

@@ -181,12 +181,15 @@ def update_halos(
     periods: tuple[bool, bool, bool],
     dim: int | None,
 ) -> None:
-    """Updates the halos of all ranks' arrays in place, along one dim or along 0, 1, 2 in turn (None)."""
+    """Updates the halos of all ranks' arrays in place, along one dim or along 0, 1, 2 in turn (None).
+
+    A pencil without points has nothing but halo, which belongs to nobody: it neither gives nor gets.
+    """
     for d in range(3) if dim is None else (dim,):
         before = [array.copy() for array in arrays]
         for rank, pencil in enumerate(pencils):
             h, n = pencil.halo[d], pencil.owned[d]
-            if h == 0:
+            if h == 0 or 0 in pencil.owned:
                 continue
             low = decomposition.shifted_rank(axis, d, -1, periods[d], rank)
             high = decomposition.shifted_rank(axis, d, 1, periods[d], rank)

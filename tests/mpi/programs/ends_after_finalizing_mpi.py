@@ -10,9 +10,8 @@ import numpy as np
 from mpi4py import MPI
 
 sys.path.append(str(Path(__file__).resolve().parents[3]))
-from tests import reference as ref
-
 import cudecomp
+from tests import reference as ref
 
 comm = MPI.COMM_WORLD
 handle = cudecomp.Handle(comm)

@@ -211,7 +211,9 @@ def main() -> int:
     for outcome in runs:
         print(outcome)
     totals = {name: sum(outcome.counts.get(name, 0) for outcome in runs) for name in COUNTS}
-    totals["failed"] += totals.pop("error") + sum(not r.ok and not r.counts.get("failed") for r in runs)
+    totals["failed"] += totals.pop("error")
+    # A run that ended without a verdict counts as one failure.
+    totals["failed"] += sum(not r.ok and not (r.counts.get("failed") or r.counts.get("error")) for r in runs)
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
     return 0 if all(outcome.ok for outcome in runs) else 1
 

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -112,10 +113,10 @@ def _sanitizer_flags(link: bool = False) -> list[str]:
 
 
 def _run(command: list[str]) -> None:
-    print(shlex.join(command), flush=True)
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if result.stdout:
-        print(result.stdout, end="", flush=True)
+    # In one piece, since others run beside this one.
+    sys.stdout.write(f"{shlex.join(command)}\n{result.stdout}")
+    sys.stdout.flush()
     if result.returncode:
         raise BuildError(f"The compiler exited with {result.returncode}:\n  {shlex.join(command)}\n{result.stdout}")
 

@@ -10,7 +10,7 @@ needs the whole axis on one rank: so each one runs in the pencil layout of its a
     f (X-pencils) ─fft x─▶ ─x_to_y─▶ ─fft y─▶ ─y_to_z─▶ ─fft z─▶  ÷ -|k|²  ─▶ and all the way back to u (X-pencils)
 
 A known u, smooth but with infinitely many modes, gives f; so the error falls exponentially as the grid is refined,
-until rounding is all that is left. The program exits with 1 if the error is larger than theory allows on the given grid.
+until rounding is all that is left. The program exits with 1 if the error is larger than theory allows on a grid.
 """
 
 import argparse
@@ -129,7 +129,7 @@ def error_bound(gdims, dtype):
     """What the error may be on this grid: modes that the grid cannot tell from lower ones, and rounding.
 
     exp(a sin(kt)) has the mode nk with the weight I_n(|a|), a Bessel function that falls faster than exponentially.
-    On N points a mode m from N/2 on is taken for its alias N - m, and the solver divides by the square of that one instead.
+    On N points a mode m from N/2 on is taken for its alias N - m, and the solver divides by the square of that one.
     """
     dtype = np.dtype(dtype)
     amplitudes = AMPLITUDES["real" if dtype.kind == "f" else "complex"]

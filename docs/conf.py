@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration. The package must be installed or built in place: the API reference is read from it."""
 
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -25,5 +26,17 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_use_rtype = False
-# Sections of this project's docstrings beyond the usual ones.
-napoleon_custom_sections = ["Collective", "Stream ordering", "Threads", "Units"]
+# Single backticks are code in docstrings too.
+default_role = "code"
+
+# Paragraphs of this project's docstrings that begin with these words become fields, like arguments and results.
+LABELS = re.compile(r"^(Collective|Stream ordering|Threads|Units|Ownership): (?=\S)")
+
+
+def label_paragraphs(app, what, name, obj, options, lines):
+    for index, line in enumerate(lines):
+        lines[index] = LABELS.sub(r":\1: ", line)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", label_paragraphs)

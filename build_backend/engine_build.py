@@ -57,6 +57,7 @@ def build_engine(root: Path, outputs: list[Path], scratch: Path, version: str, j
         f'-DCUDECOMP_BUILTIN_VERSION="{version}"',
         f"-I{engine / 'include'}",
         f"-I{engine / 'src'}",
+        f"-I{engine / 'stubs'}",
         *mpi.compile_flags,
     ]
     newest_header = max((header.stat().st_mtime for header in headers), default=0.0)

@@ -32,6 +32,20 @@ class BuildAll(build_ext):
             raise CompileError(f"\n\n{error}\n") from None
         super().run()
 
+    def build_extensions(self):
+        # Here and not earlier: asking for metadata or an sdist compiles nothing.
+        compiled = cythonize(
+            self.extensions,
+            # C files of each Cython version live apart, and out of the source tree.
+            build_dir=f"build/cython-{Cython.__version__}",
+            compiler_directives={"language_level": 3},
+            force=self.force,
+            show_all_warnings=False,
+        )
+        for extension, result in zip(self.extensions, compiled, strict=True):
+            extension.sources, extension.language, extension.depends = result.sources, result.language, result.depends
+        super().build_extensions()
+
     def get_outputs(self):
         return [*super().get_outputs(), *self._engine_files()]
 
@@ -48,7 +62,7 @@ class BuildAll(build_ext):
 def cython_modules():
     """One extension per .pyx file, named by its path; `# distutils: language = c++` in a file asks for C++."""
     sources = sorted([*Path("cudecomp_bindings").rglob("*.pyx"), *Path("cudecomp").rglob("*.pyx")])
-    extensions = [
+    return [
         Extension(
             ".".join(source.with_suffix("").parts),
             [str(source)],
@@ -57,13 +71,6 @@ def cython_modules():
         )
         for source in sources
     ]
-    return cythonize(
-        extensions,
-        # C files of each Cython version live apart, and out of the source tree.
-        build_dir=f"build/cython-{Cython.__version__}",
-        compiler_directives={"language_level": 3},
-        show_all_warnings=False,
-    )
 
 
 setup(ext_modules=cython_modules(), cmdclass={"build_ext": BuildAll})

@@ -115,11 +115,11 @@ def _sanitizer_flags(link: bool = False) -> list[str]:
 
 def _run(command: list[str]) -> None:
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode:
+        raise BuildError(f"The compiler exited with {result.returncode}:\n  {shlex.join(command)}\n{result.stdout}")
     # In one piece, since others run beside this one.
     sys.stdout.write(f"{shlex.join(command)}\n{result.stdout}")
     sys.stdout.flush()
-    if result.returncode:
-        raise BuildError(f"The compiler exited with {result.returncode}:\n  {shlex.join(command)}\n{result.stdout}")
 
 
 def _first_line(command: list[str]) -> str:

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+"""How ranks agree before something collective starts, so that none is left waiting for one that has raised.
+
+Every rank does its part, keeps the error it met instead of raising it, and says what it wants to go on with. One
+reduction of three integers then tells everybody whether all are well and want the same. Only when they do not, a second
+step gathers the texts, and all ranks raise one error: the same type with the same text.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from cudecomp_bindings._internal.cudecomp import LibraryLoadError
+
+from cudecomp._errors import CudecompError, InvalidUsageError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def agree(comm: "MPI.Intracomm", call: str, error: Exception | None, values: Mapping[str, str]) -> None:
+    """Returns if no rank has an error and all ranks have the same values; else raises the same error on all ranks.
+
+    Args:
+        comm: Private communicator for this purpose.
+        call: Name of what the ranks are about to do, for the error text.
+        error: What went wrong on this rank, None for nothing.
+        values: What this rank wants, by name, as text.
+
+    Collective: Over all ranks of `comm`.
+    """
+    problems, lowest, highest = _reduce(comm, error, values)
+    if problems:
+        _raise_errors(comm, error)
+    if lowest != highest:
+        _raise_difference(comm, call, values)
+
+
+def _reduce(comm: "MPI.Intracomm", error: Exception | None, values: Mapping[str, str]) -> tuple[int, int, int]:
+    """Whether any rank has an error, and the lowest and highest digest of the values."""
+    from mpi4py import MPI
+
+    text = "\0".join(f"{name}\0{value}" for name, value in values.items())
+    digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=False) >> 1
+    state = np.array([error is not None, digest, -digest], np.int64)
+    comm.Allreduce(MPI.IN_PLACE, state, MPI.MAX)
+    return int(state[0]), -int(state[2]), int(state[1])
+
+
+def _raise_errors(comm: "MPI.Intracomm", error: Exception | None) -> None:
+    seen = comm.allgather(None if error is None else (_portable_type(error), str(error)))
+    kind = next(entry[0] for entry in seen if entry is not None)
+    texts = [None if entry is None else entry[1] for entry in seen]
+    if len(set(texts)) == 1:
+        raise kind(texts[0]) from error
+    raise kind("; ".join(f"on {ranks}: {text}" for text, ranks in _by_value(texts).items() if text)) from error
+
+
+def _raise_difference(comm: "MPI.Intracomm", call: str, values: Mapping[str, str]) -> None:
+    everywhere = comm.allgather(dict(values))
+    for name in dict.fromkeys(name for rank in everywhere for name in rank):
+        found = _by_value([rank.get(name, "not given") for rank in everywhere])
+        if len(found) > 1:
+            where = ", ".join(f"{value} on {ranks}" for value, ranks in found.items())
+            raise InvalidUsageError(f"{call} must get the same on all ranks, but {name} is {where}")
+
+
+def _portable_type(error: Exception) -> type[Exception]:
+    """A type that other ranks can raise with nothing but a text."""
+    return type(error) if isinstance(error, CudecompError | TypeError | LibraryLoadError) else InvalidUsageError
+
+
+def _by_value(values: list[str | None]) -> dict[str | None, str]:
+    """For each value the ranks that have it, as text such as 'rank 3' or 'ranks 0-2, 5'."""
+    ranks: dict[str | None, list[int]] = {}
+    for rank, value in enumerate(values):
+        ranks.setdefault(value, []).append(rank)
+    return {value: f"rank{'s' * (len(found) > 1)} {_ranges(found)}" for value, found in ranks.items()}
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Rising numbers as text, runs drawn together."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

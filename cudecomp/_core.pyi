@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, SupportsIndex, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from mpi4py import MPI
+
+from cudecomp._config import GridDescAutotuneOptions, GridDescConfig
+from cudecomp._enums import DataType
+from cudecomp._pencil import PencilInfo
+
+__all__ = ["GridDesc", "Handle"]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_Extents: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
+_Periods: TypeAlias = Sequence[bool | np.bool_] | npt.NDArray[np.bool_]
+
+class Handle:
+    def __init__(self, mpi_comm: MPI.Intracomm) -> None: ...
+    @property
+    def comm(self) -> MPI.Intracomm: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def nranks(self) -> int: ...
+    def create_grid(self, config: GridDescConfig, options: GridDescAutotuneOptions | None = None) -> GridDesc: ...
+    def finalize(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def __del__(self) -> None: ...
+
+class GridDesc:
+    @property
+    def handle(self) -> Handle: ...
+    def destroy(self) -> None: ...
+    def get_config(self) -> GridDescConfig: ...
+    def get_pencil_info(
+        self, axis: SupportsIndex, halo_extents: _Extents | None = None, padding: _Extents | None = None
+    ) -> PencilInfo: ...
+    def get_transpose_workspace_size(self) -> int: ...
+    def get_halo_workspace_size(self, axis: SupportsIndex, halo_extents: _Extents) -> int: ...
+    def get_shifted_rank(
+        self, axis: SupportsIndex, dim: SupportsIndex, displacement: SupportsIndex, periodic: bool | np.bool_ = False
+    ) -> int: ...
+    def transpose_x_to_y(
+        self,
+        input: npt.NDArray[_Scalar],
+        out: npt.NDArray[_Scalar] | None = None,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> npt.NDArray[_Scalar]: ...
+    def transpose_y_to_z(
+        self,
+        input: npt.NDArray[_Scalar],
+        out: npt.NDArray[_Scalar] | None = None,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> npt.NDArray[_Scalar]: ...
+    def transpose_z_to_y(
+        self,
+        input: npt.NDArray[_Scalar],
+        out: npt.NDArray[_Scalar] | None = None,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> npt.NDArray[_Scalar]: ...
+    def transpose_y_to_x(
+        self,
+        input: npt.NDArray[_Scalar],
+        out: npt.NDArray[_Scalar] | None = None,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> npt.NDArray[_Scalar]: ...
+    def update_halos_x(
+        self,
+        input: npt.NDArray[Any],
+        halo_extents: _Extents,
+        halo_periods: _Periods | None = None,
+        dim: SupportsIndex | None = None,
+        *,
+        padding: _Extents | None = None,
+        dtype: DataType | None = None,
+        stream: object = None,
+    ) -> None: ...
+    def update_halos_y(
+        self,
+        input: npt.NDArray[Any],
+        halo_extents: _Extents,
+        halo_periods: _Periods | None = None,
+        dim: SupportsIndex | None = None,
+        *,
+        padding: _Extents | None = None,
+        dtype: DataType | None = None,
+        stream: object = None,
+    ) -> None: ...
+    def update_halos_z(
+        self,
+        input: npt.NDArray[Any],
+        halo_extents: _Extents,
+        halo_periods: _Periods | None = None,
+        dim: SupportsIndex | None = None,
+        *,
+        padding: _Extents | None = None,
+        dtype: DataType | None = None,
+        stream: object = None,
+    ) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def __del__(self) -> None: ...

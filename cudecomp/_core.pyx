@@ -1,0 +1,926 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, binding=True
+"""Handles, grid descriptors and the operations on them."""
+
+cimport cython
+from cpython.long cimport PyLong_AsLongAndOverflow, PyLong_CheckExact
+from libc.stdint cimport int32_t, int64_t, intptr_t
+from libc.string cimport memcmp, memcpy, memset
+
+from cudecomp_bindings.cudecomp cimport GridDescAutotuneOptions as OptionsStruct
+from cudecomp_bindings.cudecomp cimport GridDescConfig as ConfigStruct
+from cudecomp_bindings.cudecomp cimport library_text
+from cudecomp_bindings.cycudecomp cimport (
+    bool_t,
+    cudecompDataType_t,
+    cudecompFinalize,
+    cudecompGetGridDescConfig,
+    cudecompGetHaloWorkspaceSize,
+    cudecompGetPencilInfo,
+    cudecompGetShiftedRank,
+    cudecompGetTransposeWorkspaceSize,
+    cudecompGridDescAutotuneOptions_t,
+    cudecompGridDescConfig_t,
+    cudecompGridDescCreate,
+    cudecompGridDescDestroy,
+    cudecompGridDesc_t,
+    cudecompHandle_t,
+    cudecompInit_F,
+    cudecompPencilInfo_t,
+    cudecompTransposeXToY,
+    cudecompTransposeYToX,
+    cudecompTransposeYToZ,
+    cudecompTransposeZToY,
+    cudecompUpdateHalosX,
+    cudecompUpdateHalosY,
+    cudecompUpdateHalosZ,
+)
+
+from cudecomp._arrays cimport Operand, acquire_host, given_dtype, release_host
+
+import os
+import sys
+import warnings
+import weakref
+
+import numpy as np
+from cudecomp_bindings._internal.cudecomp import load_library
+
+from cudecomp._agreement import agree
+from cudecomp._checks import check_arguments, check_communicator
+from cudecomp._config import GridDescConfig
+from cudecomp._docs import document_operations
+from cudecomp._errors import InvalidUsageError, NotSupportedError, error_from_result
+from cudecomp._fields import as_bool, as_int, nested
+from cudecomp._pencil import PencilInfo
+
+__all__ = ["GridDesc", "Handle"]
+
+# The transposes, and the pencil axis of the input and of the output of each.
+cdef enum:
+    X_TO_Y
+    Y_TO_Z
+    Z_TO_Y
+    Y_TO_X
+
+cdef int[4] INPUT_AXIS = [0, 1, 2, 1]
+cdef int[4] OUTPUT_AXIS = [1, 2, 1, 0]
+
+# More layouts than any program uses on purpose; beyond it the oldest are forgotten.
+cdef Py_ssize_t MAX_LAYOUTS = 64
+
+
+cdef class Handle:
+    """A running instance of the library over the ranks of a communicator.
+
+    The library is chosen and opened by the first handle of a process. The handle works on duplicates of the communicator,
+    so its messages never meet the program's own; MPI itself is left alone. As a context manager a handle ends itself at
+    the end of the block. If the block is left by an exception nothing collective is done, since the other ranks may
+    not be leaving it, and waiting for them would hide the exception behind a hang; where all ranks catch the exception,
+    `finalize` may be called then.
+
+    Args:
+        mpi_comm: An mpi4py intracommunicator, initialized, and valid as long as the handle.
+
+    Raises:
+        TypeError: `mpi_comm` is no mpi4py intracommunicator.
+        InvalidUsageError: MPI is not running, `mpi_comm` is ``MPI.COMM_NULL``, or ranks have chosen different libraries.
+        LibraryLoadError: No library can be used on some rank; a RuntimeError of ``cudecomp_bindings``.
+        CudecompError: The library could not be started.
+
+    Collective: Over all ranks of `mpi_comm`.
+
+    Stream ordering: None, nothing is enqueued.
+
+    Threads: One handle, with its grid descriptors, is used by one thread at a time.
+
+    Example:
+        >>> from mpi4py import MPI
+        >>> with cudecomp.Handle(MPI.COMM_WORLD) as handle:
+        ...     print(handle.rank, "of", handle.nranks)
+        0 of 1
+
+    See also:
+        ``cudecompInit``, ``cudecompFinalize``
+    """
+
+    cdef cudecompHandle_t _handle
+    cdef object _comm
+    cdef object _private  # a duplicate for what the ranks agree on in Python
+    cdef dict _grids  # creation number: (weak reference, address) of each grid descriptor not yet destroyed
+    cdef Py_ssize_t _created
+    cdef bint _on_host
+    cdef bint _abandoned
+    cdef str _library
+    cdef object __weakref__
+    cdef readonly int rank
+    cdef readonly int nranks
+
+    def __cinit__(self, *args, **kwargs):
+        self._handle = NULL
+        self._grids = {}
+
+    def __init__(self, mpi_comm):
+        if self._handle is not NULL:
+            raise InvalidUsageError("this Handle is in use; make a new one instead of calling __init__ again")
+        check_communicator(mpi_comm)
+        private = mpi_comm.Dup()
+        try:
+            self._load(private)
+            self._start(mpi_comm, private)
+        except BaseException:
+            private.Free()
+            raise
+        self._comm = mpi_comm
+        self._private = private
+        self.rank = mpi_comm.Get_rank()
+        self.nranks = mpi_comm.Get_size()
+
+    cdef int _load(self, private) except -1:
+        cdef object library = None, error = None
+        try:
+            library = load_library()
+        except Exception as caught:
+            error = caught
+        chosen = {} if library is None else {"the library": f"{library.kind} {library.line}"}
+        agree(private, "Handle", error, chosen)
+        self._on_host = library.kind == "builtin"
+        self._library = f"{library.kind} library, line {library.line}"
+        return 0
+
+    cdef int _start(self, mpi_comm, private) except -1:
+        cdef int comm = mpi_comm.py2f()
+        cdef cudecompHandle_t handle = NULL
+        cdef int result
+        cdef object error = None
+        with nogil:
+            result = cudecompInit_F(&handle, comm)
+        if result != 0:
+            error = error_of(result, "cudecompInit")
+        agree(private, "Handle", error, {})
+        self._handle = handle
+        return 0
+
+    @property
+    def comm(self):
+        """The communicator that the handle was made with, an mpi4py ``Intracomm``."""
+        return self._comm
+
+    def create_grid(self, config, options=None):
+        """Decomposes a grid over the ranks of the handle.
+
+        The arguments are checked on every rank and compared between all of them. If one rank's are wrong, or ranks differ,
+        the same exception is raised on all ranks.
+
+        Args:
+            config: A `GridDescConfig`, equal on all ranks. The fields that were autotuned are filled in.
+            options: A `GridDescAutotuneOptions`, equal on all ranks, or None. Needed where ``pdims`` is left at (0, 0).
+
+        Returns:
+            GridDesc: The decomposition. It keeps this handle alive.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            InvalidUsageError: A field of the configuration or of the options has a wrong value, ranks have passed
+                different ones, or the handle is finalized.
+            NotSupportedError: The library or the machine cannot do what is asked for.
+
+        Collective: Over all ranks of the handle.
+
+        Stream ordering: None for the caller. Autotuning runs on streams of its own and has ended on return.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> config = cudecomp.GridDescConfig(gdims=(8, 6, 4), pdims=(1, 1))
+            >>> with handle.create_grid(config) as grid:
+            ...     grid.get_pencil_info(0).shape
+            (4, 6, 8)
+
+        See also:
+            ``cudecompGridDescCreate``
+        """
+        self._require_running()
+        agree_on_arguments(self._private, config, options, self.nranks)
+        cdef ConfigStruct struct = config._struct
+        # The library works on copies: while it does, another thread may change the originals.
+        cdef cudecompGridDescConfig_t c_config = struct.data
+        cdef cudecompGridDescAutotuneOptions_t c_options
+        cdef cudecompGridDescAutotuneOptions_t* c_options_or_null = NULL
+        cdef cudecompGridDesc_t address = NULL
+        cdef int result
+        if options is not None:
+            c_options = (<OptionsStruct>options._struct).data
+            c_options_or_null = &c_options
+        with nogil:
+            result = cudecompGridDescCreate(self._handle, &address, &c_config, c_options_or_null)
+        check(result, "cudecompGridDescCreate")
+        struct.data = c_config
+        return self._register(address)
+
+    cdef GridDesc _register(self, cudecompGridDesc_t address):
+        cdef GridDesc grid = GridDesc.__new__(GridDesc)
+        grid._owner = self
+        grid._grid = address
+        grid._number = self._created
+        self._created += 1
+        self._grids[grid._number] = (weakref.ref(grid), <intptr_t>address)
+        return grid
+
+    def finalize(self):
+        """Ends the handle and frees what it owns. Calling it again is harmless.
+
+        Grid descriptors that are still in use must be destroyed first. Those that a program has dropped without
+        destroying them (there was a ResourceWarning) are destroyed here.
+
+        Raises:
+            InvalidUsageError: Grid descriptors still exist, on this or on another rank, or MPI is finalized.
+
+        Collective: Over all ranks of the handle.
+
+        Stream ordering: All work on the grids of the handle must have ended.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> temporary = cudecomp.Handle(MPI.COMM_WORLD)
+            >>> temporary.finalize()
+
+        See also:
+            ``cudecompFinalize``
+        """
+        if self._handle is NULL:
+            return
+        require_mpi("finalize()")
+        self._destroy_orphans()
+        cdef int result
+        with nogil:
+            result = cudecompFinalize(self._handle)
+        check(result, "cudecompFinalize")
+        self._handle = NULL
+        self._private.Free()
+
+    cdef int _destroy_orphans(self) except -1:
+        """Raises if grid descriptors are in use anywhere; destroys those that nobody can destroy any more."""
+        in_use = sum(reference() is not None for reference, _ in self._grids.values())
+        # Garbage is collected at its own time on each rank, so the ranks may see different numbers.
+        most = max(self._private.allgather(in_use))
+        if most:
+            noun = "1 grid descriptor" if most == 1 else f"{most} grid descriptors"
+            raise InvalidUsageError(f"{noun} of this handle still in use; call destroy() before Handle.finalize()")
+        for number in sorted(self._grids):
+            destroy_grid(self._handle, <cudecompGridDesc_t><intptr_t>self._grids[number][1])
+            del self._grids[number]
+        return 0
+
+    cdef int _require_running(self) except -1:
+        if self._handle is NULL:
+            raise InvalidUsageError("this Handle is finalized; make a new one")
+        return 0
+
+    def __enter__(self):
+        """Returns the handle itself."""
+        self._require_running()
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        """Ends the handle, unless the block is left by an exception."""
+        if exc_type is None:
+            self.finalize()
+        else:
+            self._abandoned = True
+
+    def __repr__(self):
+        if self._handle is NULL:
+            return "<cudecomp.Handle, finalized>"
+        return f"<cudecomp.Handle, rank {self.rank} of {self.nranks}, {self._library}>"
+
+    def __del__(self):
+        if self._handle is not NULL and not self._abandoned:
+            warn_unclosed(self, "finalize()")
+
+
+cdef int agree_on_arguments(private, config, options, int nranks) except -1:
+    cdef object error = None
+    cdef dict values = {}
+    try:
+        check_arguments(config, options, nranks)
+        values = {f"config.{name}": text for name, text in config._texts().items()}
+        values["options"] = "None" if options is None else "given"
+        if options is not None:
+            values.update({f"options.{name}": text for name, text in options._texts().items()})
+        # It decides what RankOrder.DEFAULT means.
+        values["the environment variable CUDECOMP_USE_COL_MAJOR_RANK_ORDER"] = os.environ.get(
+            "CUDECOMP_USE_COL_MAJOR_RANK_ORDER", "unset"
+        )
+    except (TypeError, ValueError) as caught:
+        error = caught
+    agree(private, "create_grid", error, values)
+    return 0
+
+
+@cython.final
+cdef class Layout:
+    """A pencil with its halo and padding: what its array must look like."""
+
+    cdef int32_t[3] halo
+    cdef int32_t[3] padding
+    cdef int64_t[3] shape
+    cdef object info
+
+
+cdef class GridDesc:
+    """One decomposition of one global grid: what each rank holds of it, and the operations that move it.
+
+    Made by `Handle.create_grid`. As a context manager it destroys itself at the end of the block, unless the block is
+    left by an exception (see `Handle`). Pencil axes and dims are 0, 1, 2 for X, Y, Z, and extents are in X, Y, Z order.
+
+    Raises:
+        TypeError: Always, when called; use `Handle.create_grid`.
+
+    Collective: The methods say whether they are.
+
+    Stream ordering: With the built-in engine everything is on the host, and operations have ended when they return.
+
+    Threads: One thread at a time per handle. The interpreter lock is released while the library works.
+
+    Example:
+        >>> with handle.create_grid(cudecomp.GridDescConfig(gdims=(8, 6, 4), pdims=(1, 1))) as grid:
+        ...     x = np.zeros(grid.get_pencil_info(0).shape)
+        ...     y = grid.transpose_x_to_y(x)
+
+    See also:
+        ``cudecompGridDescCreate``, ``cudecompGridDescDestroy``
+    """
+
+    cdef cudecompGridDesc_t _grid
+    cdef Handle _owner
+    cdef Py_ssize_t _number
+    cdef bint _abandoned
+    cdef tuple _layouts  # for each pencil axis a list of Layout
+    cdef object __weakref__
+
+    def __cinit__(self, *args, **kwargs):
+        self._grid = NULL
+        self._layouts = ([], [], [])
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("GridDesc cannot be made directly; use Handle.create_grid(config)")
+
+    @property
+    def handle(self):
+        """The `Handle` that the grid descriptor belongs to."""
+        return self._owner
+
+    def destroy(self):
+        """Destroys the grid descriptor and frees what it owns. Calling it again is harmless.
+
+        Raises:
+            InvalidUsageError: MPI is finalized.
+
+        Collective: Over all ranks of the handle.
+
+        Stream ordering: All work on the grid must have ended.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> temporary = handle.create_grid(cudecomp.GridDescConfig(gdims=(8, 6, 4), pdims=(1, 1)))
+            >>> temporary.destroy()
+
+        See also:
+            ``cudecompGridDescDestroy``
+        """
+        if self._grid is NULL:
+            return
+        require_mpi("destroy()")
+        destroy_grid(self._owner._handle, self._grid)
+        self._grid = NULL
+        del self._owner._grids[self._number]
+
+    def get_config(self):
+        """Returns the configuration in use, autotuned fields filled in.
+
+        Returns:
+            GridDescConfig: A new object; fields that were left unset are unset in it.
+
+        Raises:
+            InvalidUsageError: The grid descriptor is destroyed.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> grid.get_config().pdims
+            array([1, 1], dtype=int32)
+
+        See also:
+            ``cudecompGetGridDescConfig``
+        """
+        self._require_alive()
+        config = GridDescConfig()
+        cdef ConfigStruct struct = config._struct
+        cdef int result
+        with nogil:
+            result = cudecompGetGridDescConfig(self._owner._handle, self._grid, &struct.data)
+        check(result, "cudecompGetGridDescConfig")
+        return config
+
+    def get_pencil_info(self, axis, halo_extents=None, padding=None):
+        """Tells what this rank holds of the grid in one pencil layout.
+
+        Args:
+            axis: Pencil axis: 0 for X-, 1 for Y-, 2 for Z-pencils.
+            halo_extents: Halo layers on either side along X, Y, Z; None for none.
+            padding: Unused layers at the high end along X, Y, Z; None for none.
+
+        Returns:
+            PencilInfo: Shape (elements, array-axis order), owned box, memory order and size.
+
+        Raises:
+            TypeError: An argument is not made of integers.
+            InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> info = grid.get_pencil_info(0, halo_extents=(1, 0, 0))
+            >>> info.shape, info.order
+            ((4, 6, 10), (2, 1, 0))
+
+        See also:
+            ``cudecompGetPencilInfo``
+        """
+        self._require_alive()
+        cdef int axis_number = axis_of(axis, "axis")
+        cdef int32_t[3] halo
+        cdef int32_t[3] pad
+        extents_of(halo_extents, halo, "halo_extents")
+        extents_of(padding, pad, "padding")
+        return self._layout(axis_number, halo, pad).info
+
+    def get_transpose_workspace_size(self):
+        """Tells how much workspace the transposes of this grid need; with the built-in engine they bring their own.
+
+        Returns:
+            int: Elements of the field's type, enough for any of the four.
+
+        Raises:
+            InvalidUsageError: The grid descriptor is destroyed.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> grid.get_transpose_workspace_size() >= 0
+            True
+
+        See also:
+            ``cudecompGetTransposeWorkspaceSize``
+        """
+        self._require_alive()
+        cdef int64_t size = 0
+        cdef int result
+        with nogil:
+            result = cudecompGetTransposeWorkspaceSize(self._owner._handle, self._grid, &size)
+        check(result, "cudecompGetTransposeWorkspaceSize")
+        return size
+
+    def get_halo_workspace_size(self, axis, halo_extents):
+        """Tells how much workspace the halo updates of one pencil layout need; with the built-in engine they bring it.
+
+        Args:
+            axis: Pencil axis: 0 for X-, 1 for Y-, 2 for Z-pencils.
+            halo_extents: Halo layers on either side along X, Y, Z.
+
+        Returns:
+            int: Elements of the field's type, enough for any dim.
+
+        Raises:
+            TypeError: An argument is not made of integers.
+            InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> grid.get_halo_workspace_size(0, (1, 1, 1)) >= 0
+            True
+
+        See also:
+            ``cudecompGetHaloWorkspaceSize``
+        """
+        self._require_alive()
+        cdef int32_t axis_number = axis_of(axis, "axis")
+        cdef int32_t[3] halo
+        required_extents_of(halo_extents, halo, "halo_extents")
+        cdef int64_t size = 0
+        cdef int result
+        with nogil:
+            result = cudecompGetHaloWorkspaceSize(self._owner._handle, self._grid, axis_number, halo, &size)
+        check(result, "cudecompGetHaloWorkspaceSize")
+        return size
+
+    def get_shifted_rank(self, axis, dim, displacement, periodic=False):
+        """Finds the rank that holds the pencil some steps away.
+
+        Args:
+            axis: Pencil axis: 0 for X-, 1 for Y-, 2 for Z-pencils.
+            dim: Axis to step along: 0, 1, 2 for X, Y, Z.
+            displacement: Steps, negative towards the low side.
+            periodic: Whether the grid wraps around along `dim`.
+
+        Returns:
+            int: The rank in the communicator of the handle, or -1 beyond the end of the grid.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> grid.get_shifted_rank(0, 1, 1), grid.get_shifted_rank(0, 1, 1, periodic=True)
+            (-1, 0)
+
+        See also:
+            ``cudecompGetShiftedRank``
+        """
+        self._require_alive()
+        cdef int32_t axis_number = axis_of(axis, "axis")
+        cdef int32_t dim_number = axis_of(dim, "dim")
+        cdef int32_t steps = as_int(displacement, "displacement")
+        cdef bint wraps = as_bool(periodic, "periodic")
+        cdef int32_t rank = -1
+        cdef int result
+        with nogil:
+            result = cudecompGetShiftedRank(
+                self._owner._handle, self._grid, axis_number, dim_number, steps, wraps, &rank
+            )
+        check(result, "cudecompGetShiftedRank")
+        return rank
+
+    # The docstrings of the operations are made from one text for each kind, in _docs.py.
+
+    def transpose_x_to_y(
+        self, input, out=None, *, dtype=None, input_halo_extents=None, output_halo_extents=None, input_padding=None,
+        output_padding=None, stream=None
+    ):
+        return self._transpose(
+            X_TO_Y, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+        )
+
+    def transpose_y_to_z(
+        self, input, out=None, *, dtype=None, input_halo_extents=None, output_halo_extents=None, input_padding=None,
+        output_padding=None, stream=None
+    ):
+        return self._transpose(
+            Y_TO_Z, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+        )
+
+    def transpose_z_to_y(
+        self, input, out=None, *, dtype=None, input_halo_extents=None, output_halo_extents=None, input_padding=None,
+        output_padding=None, stream=None
+    ):
+        return self._transpose(
+            Z_TO_Y, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+        )
+
+    def transpose_y_to_x(
+        self, input, out=None, *, dtype=None, input_halo_extents=None, output_halo_extents=None, input_padding=None,
+        output_padding=None, stream=None
+    ):
+        return self._transpose(
+            Y_TO_X, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+        )
+
+    def update_halos_x(
+        self, input, halo_extents, halo_periods=None, dim=None, *, padding=None, dtype=None, stream=None
+    ):
+        self._update_halos(0, input, halo_extents, halo_periods, dim, padding, dtype)
+
+    def update_halos_y(
+        self, input, halo_extents, halo_periods=None, dim=None, *, padding=None, dtype=None, stream=None
+    ):
+        self._update_halos(1, input, halo_extents, halo_periods, dim, padding, dtype)
+
+    def update_halos_z(
+        self, input, halo_extents, halo_periods=None, dim=None, *, padding=None, dtype=None, stream=None
+    ):
+        self._update_halos(2, input, halo_extents, halo_periods, dim, padding, dtype)
+
+    cdef object _transpose(self, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad):
+        cdef int32_t[3] in_halo
+        cdef int32_t[3] out_halo
+        cdef int32_t[3] in_pad
+        cdef int32_t[3] out_pad
+        cdef Operand source
+        cdef Operand target
+        cdef int code
+        self._require_host_arrays()
+        code = given_dtype(dtype)
+        extents_of(input_halo, in_halo, "input_halo_extents")
+        extents_of(output_halo, out_halo, "output_halo_extents")
+        extents_of(input_pad, in_pad, "input_padding")
+        extents_of(output_pad, out_pad, "output_padding")
+        cdef int input_axis = INPUT_AXIS[operation]
+        cdef int output_axis = OUTPUT_AXIS[operation]
+        cdef Layout in_layout = self._layout(input_axis, in_halo, in_pad)
+        cdef Layout out_layout = self._layout(output_axis, out_halo, out_pad)
+
+        acquire_host(&source, input, "input", code, in_layout.shape, input_axis, in_layout.info)
+        try:
+            if out is None:
+                out = np.empty(out_layout.info.shape, input.dtype)
+            elif out is input:
+                check_same_shape(in_layout, out_layout)
+            acquire_host(&target, out, "out", code, out_layout.shape, output_axis, out_layout.info)
+            try:
+                check_pair(&source, &target, input, out)
+                self._run_transpose(operation, &source, &target, code, in_halo, out_halo, in_pad, out_pad)
+            finally:
+                release_host(&target)
+        finally:
+            release_host(&source)
+        return out
+
+    cdef int _run_transpose(
+        self, int operation, Operand* source, Operand* target, int code, int32_t* in_halo, int32_t* out_halo,
+        int32_t* in_pad, int32_t* out_pad
+    ) except -1:
+        cdef cudecompHandle_t handle = self._owner._handle
+        cdef cudecompGridDesc_t grid = self._grid
+        cdef cudecompDataType_t dtype = <cudecompDataType_t>(code if code else source.dtype)
+        cdef void* x = source.data
+        cdef void* y = target.data
+        cdef int result
+        with nogil:
+            if operation == X_TO_Y:
+                result = cudecompTransposeXToY(
+                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+            elif operation == Y_TO_Z:
+                result = cudecompTransposeYToZ(
+                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+            elif operation == Z_TO_Y:
+                result = cudecompTransposeZToY(
+                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+            else:
+                result = cudecompTransposeYToX(
+                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+        return check(result, "cudecompTranspose" + ("XToY", "YToZ", "ZToY", "YToX")[operation] if result else None)
+
+    cdef int _update_halos(self, int axis, input, halo_extents, halo_periods, dim, padding, dtype) except -1:
+        cdef int32_t[3] halo
+        cdef int32_t[3] pad
+        cdef bool_t[3] periods
+        cdef Operand array
+        cdef int first = 0, last = 2
+        self._require_host_arrays()
+        cdef int code = given_dtype(dtype)
+        required_extents_of(halo_extents, halo, "halo_extents")
+        periods_of(halo_periods, periods)
+        if dim is not None:
+            first = last = axis_of(dim, "dim")
+        extents_of(padding, pad, "padding")
+        cdef Layout layout = self._layout(axis, halo, pad)
+        acquire_host(&array, input, "input", code, layout.shape, axis, layout.info)
+        try:
+            if not array.writable:
+                raise InvalidUsageError("input is read-only, but its halo is to be written; pass a writable array")
+            self._run_update(axis, first, last, &array, code, halo, periods, pad)
+        finally:
+            release_host(&array)
+        return 0
+
+    cdef int _run_update(
+        self, int axis, int first, int last, Operand* array, int code, int32_t* halo, bool_t* periods, int32_t* pad
+    ) except -1:
+        cdef cudecompHandle_t handle = self._owner._handle
+        cdef cudecompGridDesc_t grid = self._grid
+        cdef cudecompDataType_t dtype = <cudecompDataType_t>(code if code else array.dtype)
+        cdef void* data = array.data
+        cdef int32_t dim
+        cdef int result = 0
+        with nogil:
+            for dim in range(first, last + 1):
+                if axis == 0:
+                    result = cudecompUpdateHalosX(handle, grid, data, NULL, dtype, halo, periods, dim, pad, NULL)
+                elif axis == 1:
+                    result = cudecompUpdateHalosY(handle, grid, data, NULL, dtype, halo, periods, dim, pad, NULL)
+                else:
+                    result = cudecompUpdateHalosZ(handle, grid, data, NULL, dtype, halo, periods, dim, pad, NULL)
+                if result != 0:
+                    break
+        return check(result, "cudecompUpdateHalos" + "XYZ"[axis] if result else None)
+
+    cdef Layout _layout(self, int axis, const int32_t* halo, const int32_t* padding):
+        """The layout for some extents, from the library the first time."""
+        cdef Layout layout
+        cdef list known = self._layouts[axis]
+        for layout in known:
+            if memcmp(layout.halo, halo, 12) == 0 and memcmp(layout.padding, padding, 12) == 0:
+                return layout
+        layout = self._make_layout(axis, halo, padding)
+        if len(known) == MAX_LAYOUTS:
+            del known[0]
+        known.append(layout)
+        return layout
+
+    cdef Layout _make_layout(self, int axis, const int32_t* halo, const int32_t* padding):
+        cdef cudecompPencilInfo_t info
+        cdef Layout layout = Layout()
+        cdef int32_t axis_number = axis
+        cdef int result
+        cdef int i
+        with nogil:
+            result = cudecompGetPencilInfo(self._owner._handle, self._grid, &info, axis_number, halo, padding)
+        check(result, "cudecompGetPencilInfo")
+        memcpy(layout.halo, halo, 12)
+        memcpy(layout.padding, padding, 12)
+        for i in range(3):
+            layout.shape[i] = info.shape[2 - i]
+        layout.info = PencilInfo(
+            shape=reversed_triple(info.shape),
+            lo=reversed_triple(info.lo),
+            hi=reversed_triple(info.hi),
+            order=reversed_triple(info.order),
+            halo_extents=(halo[0], halo[1], halo[2]),
+            padding=(padding[0], padding[1], padding[2]),
+            size=info.size,
+        )
+        return layout
+
+    cdef int _require_alive(self) except -1:
+        if self._grid is NULL:
+            raise InvalidUsageError("this GridDesc is destroyed; create a new one with Handle.create_grid(config)")
+        return 0
+
+    cdef int _require_host_arrays(self) except -1:
+        self._require_alive()
+        if not self._owner._on_host:
+            raise NotSupportedError(
+                "NumPy arrays need the built-in engine, but this process has loaded NVIDIA's library, which works on GPU "
+                "arrays, and this release has no support for those yet; set CUDECOMP_LIBRARY=builtin"
+            )
+        return 0
+
+    def __enter__(self):
+        """Returns the grid descriptor itself."""
+        self._require_alive()
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        """Destroys the grid descriptor, unless the block is left by an exception."""
+        if exc_type is None:
+            self.destroy()
+        else:
+            self._abandoned = True
+
+    def __repr__(self):
+        if self._grid is NULL:
+            return "<cudecomp.GridDesc, destroyed>"
+        config = self.get_config()
+        gdims, pdims = tuple(config.gdims.tolist()), tuple(config.pdims.tolist())
+        return f"<cudecomp.GridDesc, {gdims} points on {pdims} ranks>"
+
+    def __del__(self):
+        if self._grid is not NULL and not self._abandoned:
+            warn_unclosed(self, "destroy()")
+
+
+cdef int check_same_shape(Layout source, Layout target) except -1:
+    """One array object can be input and output only where both pencils have its shape."""
+    if memcmp(source.shape, target.shape, sizeof(source.shape)) != 0:
+        raise InvalidUsageError(
+            f"out is input, but the shape changes from {source.info.shape} to {target.info.shape}; to work in place pass "
+            f"two views from the start of one buffer with {max(source.info.size, target.info.size)} elements: "
+            "buffer[:size].reshape(shape)"
+        )
+    return 0
+
+
+cdef int check_pair(const Operand* source, const Operand* target, object input, object out) except -1:
+    """What input and output must satisfy together."""
+    cdef const char* x = <const char*>source.data
+    cdef const char* y = <const char*>target.data
+    if source.dtype != target.dtype and source.dtype != 0 and target.dtype != 0:
+        raise TypeError(f"out is of {out.dtype}, but input is of {input.dtype}; arrays are never converted")
+    if not target.writable:
+        raise InvalidUsageError("out is read-only; pass a writable array")
+    if x != y and x < y + target.nbytes and y < x + source.nbytes and source.nbytes > 0 and target.nbytes > 0:
+        raise InvalidUsageError(
+            f"input and out overlap in part: out starts {y - x} bytes after input; let both start at the same address to "
+            "work in place, or use memory of its own for out"
+        )
+    return 0
+
+
+cdef int extents_of(object value, int32_t* extents, str name) except -1:
+    """Three extents from an argument; None means zeros."""
+    if value is None:
+        memset(extents, 0, 12)
+        return 0
+    return required_extents_of(value, extents, name)
+
+
+cdef int required_extents_of(object value, int32_t* extents, str name) except -1:
+    cdef int i
+    if not plain_extents_of(value, extents):
+        checked = nested(value, (3,), as_int, "integers (X, Y, Z)", name)
+        for i in range(3):
+            extents[i] = checked[i]
+    if extents[0] < 0 or extents[1] < 0 or extents[2] < 0:
+        seen = (extents[0], extents[1], extents[2])
+        raise InvalidUsageError(f"{name} is {seen}, expected at least 0 along X, Y and Z")
+    return 0
+
+
+cdef bint plain_extents_of(object value, int32_t* extents):
+    """The usual case, a tuple of three Python ints that fit; false for all else, right or wrong."""
+    cdef int i, overflow = 0
+    cdef long number
+    if type(value) is not tuple or len(<tuple>value) != 3:
+        return False
+    for i in range(3):
+        item = (<tuple>value)[i]
+        if not PyLong_CheckExact(item):
+            return False
+        number = PyLong_AsLongAndOverflow(item, &overflow)
+        if overflow or number != <int32_t>number:
+            return False
+        extents[i] = <int32_t>number
+    return True
+
+
+cdef int periods_of(object value, bool_t* periods) except -1:
+    """Three flags from an argument; None means all false."""
+    cdef int i
+    checked = (False, False, False) if value is None else nested(value, (3,), as_bool, "bools (X, Y, Z)", "halo_periods")
+    for i in range(3):
+        periods[i] = checked[i]
+    return 0
+
+
+cdef int axis_of(object value, str name) except -1:
+    cdef object number = value if type(value) is int else as_int(value, name)
+    if not 0 <= number <= 2:
+        raise InvalidUsageError(f"{name} is {number}, expected 0, 1 or 2 for X, Y or Z")
+    return number
+
+
+cdef tuple reversed_triple(const int32_t* values):
+    return (values[2], values[1], values[0])
+
+
+cdef int check(int result, str function) except -1:
+    if result != 0:
+        raise error_of(result, function)
+    return 0
+
+
+cdef object error_of(int result, str function):
+    """The exception for a failed call, with what the library says about it."""
+    return error_from_result(result, library_text() or f"{function} failed and gave no reason")
+
+
+cdef int destroy_grid(cudecompHandle_t handle, cudecompGridDesc_t grid) except -1:
+    cdef int result
+    with nogil:
+        result = cudecompGridDescDestroy(handle, grid)
+    return check(result, "cudecompGridDescDestroy")
+
+
+cdef int require_mpi(str call) except -1:
+    """Raises once MPI is finalized: cleaning up is collective, and nothing collective works any more."""
+    from mpi4py import MPI
+    if MPI.Is_finalized():
+        raise InvalidUsageError(f"MPI is finalized; {call} is collective and must be called before MPI.Finalize()")
+    return 0
+
+
+cdef int warn_unclosed(object what, str remedy) except -1:
+    # At the end of the program everything is dropped and nothing is wrong.
+    if not sys.is_finalizing():
+        warnings.warn(f"{what!r} was dropped without {remedy}, which is collective", ResourceWarning, 1, what)
+    return 0
+
+
+document_operations(GridDesc)

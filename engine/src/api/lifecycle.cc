@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+/** @file
+ * Exported functions that make and end handles and grid descriptors.
+ */
+
+#include <cstdlib>
+
+#include "api/checks.h"
+#include "api/config.h"
+#include "api/export.h"
+#include "common/error.h"
+
+using namespace cudecomp;
+
+namespace {
+
+int64_t forced_message_limit() {
+  const char* setting = std::getenv("CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS");
+  if (!setting)
+    return 0;
+  char* end = nullptr;
+  const long long limit = std::strtoll(setting, &end, 10);
+  if (end == setting || *end || limit < 1 || limit > INT32_MAX) {
+    invalid_usage("CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS is \"%s\", expected a number from 1 to 2147483647", setting);
+  }
+  return limit;
+}
+
+void check_mpi_runs() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized)
+    invalid_usage("MPI is not initialized: call MPI_Init first");
+  MPI_Finalized(&finalized);
+  if (finalized)
+    invalid_usage("MPI has been finalized");
+}
+
+void init(cudecompHandle_t* handle, MPI_Comm mpi_comm) {
+  check_not_null("handle", handle);
+  check_mpi_runs();
+  if (mpi_comm == MPI_COMM_NULL)
+    invalid_usage("mpi_comm is MPI_COMM_NULL");
+  int inter = 0;
+  check_mpi(MPI_Comm_test_inter(mpi_comm, &inter), "MPI_Comm_test_inter");
+  if (inter)
+    invalid_usage("mpi_comm is an intercommunicator, expected an intracommunicator");
+
+  auto created = std::make_unique<cudecompHandle>();
+  created->comm = Comm::duplicate(mpi_comm);
+  created->rank = created->comm.rank();
+  created->nranks = created->comm.size();
+  created->largest_message_bytes = int64_t{1} << 30;
+  agree(*created, {}, [&] { created->largest_message_elements = forced_message_limit(); });
+  Fingerprint limits;
+  limits.add("CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS", created->largest_message_elements);
+  agree(*created, limits, [] {});
+  *handle = created.release();
+}
+
+void create(cudecompHandle& handle, cudecompGridDesc_t* grid_desc, cudecompGridDescConfig_t& config,
+            const cudecompGridDescAutotuneOptions_t* options) {
+  agree(handle, fingerprint(config, options), [&] {
+    check_config(config, handle.nranks);
+    if (options)
+      check_options(*options);
+    if (pdims_unset(config) && !options) {
+      invalid_usage("pdims is (0, 0) and there are no options: set pdims, or pass options to autotune it");
+    }
+    if (pdims_unset(config) || (options && (options->autotune_transpose_backend || options->autotune_halo_backend))) {
+      not_supported("this version of the built-in engine does not autotune: set pdims and the backends yourself");
+    }
+  });
+
+  auto grid = std::make_unique<cudecompGridDesc>();
+  grid->handle = &handle;
+  grid->config = config;
+  const int rows = config.pdims[0], cols = config.pdims[1];
+  grid->decomposition = std::make_unique<Decomposition>(Triple{config.gdims[0], config.gdims[1], config.gdims[2]},
+                                                        distributed_dims(config), rows, cols, column_major(config));
+  grid->row = grid->decomposition->row_of(handle.rank);
+  grid->col = grid->decomposition->col_of(handle.rank);
+  grid->order = memory_orders(config);
+  if (cols > 1)
+    grid->row_comm = handle.comm.split(grid->row, grid->col);
+  if (rows > 1)
+    grid->column_comm = handle.comm.split(grid->col, grid->row);
+  ++handle.grids;
+  *grid_desc = grid.release();
+}
+
+} // namespace
+
+CUDECOMP_EXPORT cudecompResult_t cudecompInit(cudecompHandle_t* handle, MPI_Comm mpi_comm) {
+  return guarded([&] { init(handle, mpi_comm); });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompInit_F(cudecompHandle_t* handle, MPI_Fint mpi_comm_f) {
+  return guarded([&] {
+    check_mpi_runs();
+    init(handle, MPI_Comm_f2c(mpi_comm_f));
+  });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompFinalize(cudecompHandle_t handle) {
+  return guarded([&] {
+    checked(handle);
+    if (handle->grids > 0) {
+      invalid_usage("%d grid descriptors of this handle are alive: destroy them first", handle->grids);
+    }
+    handle->tag = 0;
+    delete handle;
+  });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompGridDescCreateVersioned(cudecompHandle_t handle, cudecompGridDesc_t* grid_desc,
+                                                                 cudecompGridDescConfig_t* config,
+                                                                 int64_t config_struct_size, int32_t config_version,
+                                                                 const cudecompGridDescAutotuneOptions_t* options,
+                                                                 int64_t options_struct_size, int32_t options_version) {
+  return guarded([&] {
+    checked(handle);
+    check_not_null("grid_desc", grid_desc);
+    check_not_null("config", config);
+    check_struct("config", config_struct_size, sizeof *config, config_version, CUDECOMP_GRID_DESC_CONFIG_VERSION);
+    if (config->magic != CUDECOMP_GRID_DESC_CONFIG_MAGIC || config->struct_size != sizeof *config) {
+      invalid_usage("config is not initialized: call cudecompGridDescConfigSetDefaults first");
+    }
+    if (options) {
+      check_struct("options", options_struct_size, sizeof *options, options_version,
+                   CUDECOMP_GRID_DESC_AUTOTUNE_OPTIONS_VERSION);
+      if (options->magic != CUDECOMP_GRID_DESC_AUTOTUNE_OPTIONS_MAGIC || options->struct_size != sizeof *options) {
+        invalid_usage("options are not initialized: call cudecompGridDescAutotuneOptionsSetDefaults first");
+      }
+    }
+    create(*handle, grid_desc, *config, options);
+  });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompGridDescDestroy(cudecompHandle_t handle, cudecompGridDesc_t grid_desc) {
+  return guarded([&] {
+    checked(handle, grid_desc);
+    grid_desc->tag = 0;
+    --handle->grids;
+    delete grid_desc;
+  });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompGridDescConfigSetDefaultsVersioned(cudecompGridDescConfig_t* config,
+                                                                            int64_t struct_size, int32_t version) {
+  return guarded([&] {
+    check_not_null("config", config);
+    check_struct("config", struct_size, sizeof *config, version, CUDECOMP_GRID_DESC_CONFIG_VERSION);
+    *config = default_config();
+  });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompGridDescAutotuneOptionsSetDefaultsVersioned(
+    cudecompGridDescAutotuneOptions_t* options, int64_t struct_size, int32_t version) {
+  return guarded([&] {
+    check_not_null("options", options);
+    check_struct("options", struct_size, sizeof *options, version, CUDECOMP_GRID_DESC_AUTOTUNE_OPTIONS_VERSION);
+    *options = default_options();
+  });
+}

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef CUDECOMP_API_OBJECTS_H
+#define CUDECOMP_API_OBJECTS_H
+
+#include <map>
+#include <memory>
+#include <new>
+#include <tuple>
+
+#include "cudecomp.h"
+#include "exchange/comm.h"
+#include "exchange/exchange.h"
+#include "geometry/geometry.h"
+
+namespace cudecomp {
+
+/** Scratch memory that only grows, on page boundaries. */
+class Workspace {
+public:
+  ~Workspace() { release(); }
+  void* at_least(size_t bytes);
+
+private:
+  void release();
+
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+constexpr uint64_t handle_tag = 0x6364636d70484e44, grid_tag = 0x6364636d70475244;
+
+} // namespace cudecomp
+
+/** What cudecompHandle_t points to. */
+struct cudecompHandle {
+  uint64_t tag = cudecomp::handle_tag;
+  cudecomp::Comm comm;
+  int rank = 0, nranks = 1;
+  int64_t largest_message_bytes = 0;    ///< of one MPI message
+  int64_t largest_message_elements = 0; ///< same, forced by the environment; 0 where it is not
+  int grids = 0;                        ///< grid descriptors alive
+  cudecomp::ItemTypes types;
+  cudecomp::Workspace workspace;
+
+  int64_t largest_message(int item) const {
+    return largest_message_elements ? largest_message_elements : largest_message_bytes / item;
+  }
+};
+
+/** What cudecompGridDesc_t points to. */
+struct cudecompGridDesc {
+  uint64_t tag = cudecomp::grid_tag;
+  cudecompHandle* handle = nullptr;
+  cudecompGridDescConfig_t config{}; ///< as the caller gave it, autotuned fields filled in
+  std::unique_ptr<cudecomp::Decomposition> decomposition;
+  int row = 0, col = 0;
+  std::array<std::array<int, 3>, 3> order{}; ///< memory order by pencil axis, fastest first
+  cudecomp::Comm row_comm, column_comm;      ///< empty for groups of one
+
+  /** Operations that ran before, ready to run again. */
+  using TransposeKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple, cudecomp::Triple,
+                                  cudecomp::Triple>; ///< from, to, item, in place, halos, paddings
+  using HaloKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple>; ///< axis, dim, item, periodic
+  std::map<TransposeKey, std::unique_ptr<cudecomp::TransposeExchange>> transposes;
+  std::map<HaloKey, std::unique_ptr<cudecomp::HaloExchange>> halos;
+
+  MPI_Comm comm_of(cudecomp::Group group) const {
+    return (group == cudecomp::Group::row ? row_comm : column_comm).get();
+  }
+  cudecomp::Layout layout(int axis, const cudecomp::Triple& halo, const cudecomp::Triple& padding) const {
+    return cudecomp::make_layout(decomposition->box(axis, row, col).n, order[axis], halo, padding);
+  }
+};
+
+#endif // CUDECOMP_API_OBJECTS_H

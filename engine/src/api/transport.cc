@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+/** @file
+ * Exported functions that move data: transposes and halo updates.
+ */
+
+#include "api/transport.h"
+
+#include "api/checks.h"
+#include "api/export.h"
+#include "common/error.h"
+
+using namespace cudecomp;
+
+namespace cudecomp {
+
+TransposeShape transpose_shape(const cudecompGridDesc& grid, int from, int to, const Triple& input_halo,
+                               const Triple& output_halo, const Triple& input_padding, const Triple& output_padding) {
+  return {from, to, grid.order[from], grid.order[to], input_halo, output_halo, input_padding, output_padding};
+}
+
+} // namespace cudecomp
+
+namespace {
+
+Channel channel_of(const cudecompGridDesc& grid, Group group, int item) {
+  const cudecompHandle& handle = *grid.handle;
+  return {grid.comm_of(group), handle.types.of(item), item, handle.largest_message(item)};
+}
+
+/** Equal bases mean in place; any other overlap would be overwritten while it is read. */
+bool in_place(const void* input, int64_t input_bytes, const void* output, int64_t output_bytes) {
+  if (input == output)
+    return true;
+  const char* in = static_cast<const char*>(input);
+  const char* out = static_cast<const char*>(output);
+  if (in < out + output_bytes && out < in + input_bytes) {
+    invalid_usage(
+        "input and output overlap in part: pass the same address for an in-place transpose, or separate arrays");
+  }
+  return false;
+}
+
+std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& grid, const TransposeShape& shape,
+                                                     int item, bool in_place) {
+  const TransposePlan plan = plan_transpose(*grid.decomposition, grid.row, grid.col, shape);
+  const Channel channel = channel_of(grid, plan.group, item);
+  switch (grid.config.transpose_comm_backend) {
+  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P:
+    return std::make_unique<TransposeP2P>(plan, channel, in_place);
+  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P_PL:
+    return std::make_unique<TransposePipelined>(plan, channel, in_place);
+  case CUDECOMP_TRANSPOSE_COMM_MPI_A2A:
+    return std::make_unique<TransposeAllToAll>(plan, channel, in_place);
+  default:
+    internal_error("transpose backend %d passed creation", grid.config.transpose_comm_backend);
+  }
+}
+
+cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* input,
+                           void* output, void* work, cudecompDataType_t dtype, const int32_t input_halo_extents[],
+                           const int32_t output_halo_extents[], const int32_t input_padding[],
+                           const int32_t output_padding[]) {
+  return guarded([&] {
+    cudecompGridDesc& grid = checked(handle, grid_desc);
+    const int item = item_size(dtype);
+    const Triple input_halo = checked_extents("input_halo_extents", input_halo_extents);
+    const Triple output_halo = checked_extents("output_halo_extents", output_halo_extents);
+    const Triple input_pad = checked_extents("input_padding", input_padding);
+    const Triple output_pad = checked_extents("output_padding", output_padding);
+    const Layout in = checked_layout(grid, from, input_halo, input_pad);
+    const Layout out = checked_layout(grid, to, output_halo, output_pad);
+    if (in.size > 0)
+      check_not_null("input", input);
+    if (out.size > 0)
+      check_not_null("output", output);
+    const bool same = in.size > 0 && out.size > 0 && in_place(input, in.size * item, output, out.size * item);
+
+    std::unique_ptr<TransposeExchange>& exchange = grid.transposes[cudecompGridDesc::TransposeKey(
+        from, to, item, same, input_halo, output_halo, input_pad, output_pad)];
+    if (!exchange) {
+      exchange = prepare_transpose(
+          grid, transpose_shape(grid, from, to, input_halo, output_halo, input_pad, output_pad), item, same);
+    }
+    if (!work)
+      work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
+    exchange->run(input, output, work);
+  });
+}
+
+/** Refused on all ranks of the group alike: a layer deeper than a part would need points from beyond the neighbour. */
+void check_depth(const cudecompGridDesc& grid, int axis, int dim, int64_t depth, bool periodic) {
+  const Split& split = grid.decomposition->split(axis, dim);
+  if (split.parts() == 1 && !periodic)
+    return;
+  if (depth > split.smallest()) {
+    invalid_usage("halo_extents[%d] is %lld, but the smallest local extent along %s is %lld: halos reach one neighbour "
+                  "far at most; use fewer ranks along %s or a thinner halo",
+                  dim, static_cast<long long>(depth), axis_names[dim], static_cast<long long>(split.smallest()),
+                  axis_names[dim]);
+  }
+}
+
+cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* data, void* work,
+                              cudecompDataType_t dtype, const int32_t halo_extents[], const bool halo_periods[],
+                              int32_t dim, const int32_t padding[]) {
+  return guarded([&] {
+    cudecompGridDesc& grid = checked(handle, grid_desc);
+    const int item = item_size(dtype);
+    checked_axis("dim", dim);
+    const Triple halo = checked_extents("halo_extents", halo_extents), pad = checked_extents("padding", padding);
+    const Layout layout = checked_layout(grid, axis, halo, pad);
+    if (layout.size > 0)
+      check_not_null("input", data);
+    const bool periodic = halo_periods && halo_periods[dim];
+    if (halo[dim] == 0)
+      return;
+
+    std::unique_ptr<HaloExchange>& exchange =
+        grid.halos[cudecompGridDesc::HaloKey(axis, dim, item, periodic, halo, pad)];
+    if (!exchange) {
+      check_depth(grid, axis, dim, halo[dim], periodic);
+      const HaloPlan plan =
+          plan_halo(*grid.decomposition, grid.row, grid.col, {axis, dim, grid.order[axis], halo, pad, periodic});
+      exchange = std::make_unique<HaloExchange>(plan, channel_of(grid, plan.group, item),
+                                                grid.config.halo_comm_backend == CUDECOMP_HALO_COMM_MPI_BLOCKING);
+    }
+    if (!work)
+      work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
+    exchange->run(data, work);
+  });
+}
+
+} // namespace
+
+CUDECOMP_EXPORT cudecompResult_t cudecompTransposeXToY(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                       void* input, void* output, void* work, cudecompDataType_t dtype,
+                                                       const int32_t input_halo_extents[],
+                                                       const int32_t output_halo_extents[],
+                                                       const int32_t input_padding[], const int32_t output_padding[],
+                                                       cudaStream_t) {
+  return transpose(0, 1, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
+                   input_padding, output_padding);
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompTransposeYToZ(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                       void* input, void* output, void* work, cudecompDataType_t dtype,
+                                                       const int32_t input_halo_extents[],
+                                                       const int32_t output_halo_extents[],
+                                                       const int32_t input_padding[], const int32_t output_padding[],
+                                                       cudaStream_t) {
+  return transpose(1, 2, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
+                   input_padding, output_padding);
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompTransposeZToY(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                       void* input, void* output, void* work, cudecompDataType_t dtype,
+                                                       const int32_t input_halo_extents[],
+                                                       const int32_t output_halo_extents[],
+                                                       const int32_t input_padding[], const int32_t output_padding[],
+                                                       cudaStream_t) {
+  return transpose(2, 1, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
+                   input_padding, output_padding);
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompTransposeYToX(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                       void* input, void* output, void* work, cudecompDataType_t dtype,
+                                                       const int32_t input_halo_extents[],
+                                                       const int32_t output_halo_extents[],
+                                                       const int32_t input_padding[], const int32_t output_padding[],
+                                                       cudaStream_t) {
+  return transpose(1, 0, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
+                   input_padding, output_padding);
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompUpdateHalosX(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                      void* input, void* work, cudecompDataType_t dtype,
+                                                      const int32_t halo_extents[], const bool halo_periods[],
+                                                      int32_t dim, const int32_t padding[], cudaStream_t) {
+  return update_halos(0, handle, grid_desc, input, work, dtype, halo_extents, halo_periods, dim, padding);
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompUpdateHalosY(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                      void* input, void* work, cudecompDataType_t dtype,
+                                                      const int32_t halo_extents[], const bool halo_periods[],
+                                                      int32_t dim, const int32_t padding[], cudaStream_t) {
+  return update_halos(1, handle, grid_desc, input, work, dtype, halo_extents, halo_periods, dim, padding);
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompUpdateHalosZ(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                      void* input, void* work, cudecompDataType_t dtype,
+                                                      const int32_t halo_extents[], const bool halo_periods[],
+                                                      int32_t dim, const int32_t padding[], cudaStream_t) {
+  return update_halos(2, handle, grid_desc, input, work, dtype, halo_extents, halo_periods, dim, padding);
+}

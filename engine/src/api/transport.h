@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef CUDECOMP_API_TRANSPORT_H
+#define CUDECOMP_API_TRANSPORT_H
+
+#include "api/objects.h"
+
+namespace cudecomp {
+
+/** A transpose of this grid descriptor, as the plan wants it. */
+TransposeShape transpose_shape(const cudecompGridDesc& grid, int from, int to, const Triple& input_halo,
+                               const Triple& output_halo, const Triple& input_padding, const Triple& output_padding);
+
+} // namespace cudecomp
+
+#endif // CUDECOMP_API_TRANSPORT_H

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef CUDECOMP_COPY_COPY_H
+#define CUDECOMP_COPY_COPY_H
+
+#include <cstddef>
+#include <cstdint>
+
+#include "plan/plan.h"
+
+namespace cudecomp {
+
+/** A copy between two strided boxes, its loops sorted and merged once so that running it decides nothing. */
+struct BoxCopy {
+  enum class Kind {
+    nothing,   ///< no points
+    rows,      ///< both sides have the same fastest axis: runs of contiguous bytes
+    transpose, ///< the fastest axes differ: blocked transposition
+    strided    ///< some side has no contiguous axis
+  };
+
+  Kind kind = Kind::nothing;
+  int item = 0;           ///< bytes of an element
+  bool streaming = false; ///< store past the caches
+  /** Loops. rows and strided: innermost first. transpose: axis contiguous in the source, in the destination, third. */
+  int64_t n[3] = {1, 1, 1}, src_stride[3] = {0, 0, 0}, dst_stride[3] = {0, 0, 0};
+  int64_t src_offset = 0, dst_offset = 0; ///< elements
+
+  int64_t points() const { return kind == Kind::nothing ? 0 : n[0] * n[1] * n[2]; }
+};
+
+/** Copies larger than this many bytes gain from stores that bypass the caches; smaller ones lose. */
+constexpr int64_t streaming_threshold = int64_t{6} << 20;
+
+BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool streaming);
+
+/** Runs a copy; `src` and `dst` are the bases that the offsets count from, and must not overlap where it writes. */
+void run_copy(const BoxCopy& copy, const void* src, void* dst);
+
+/** Name of the instruction set that the kernels use on this processor. */
+const char* copy_instruction_set();
+
+} // namespace cudecomp
+
+#endif // CUDECOMP_COPY_COPY_H

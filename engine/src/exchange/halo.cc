@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "exchange/exchange.h"
+
+namespace cudecomp {
+
+HaloExchange::HaloExchange(const HaloPlan& plan, const Channel& channel, bool blocking)
+    : plan_(plan), channel_(channel), blocking_(blocking),
+      messages_(channel.comm, channel.type, channel.item, channel.largest_message) {
+  size_t pieces = 0;
+  for (int side = 0; side < 2; ++side) {
+    const HaloDirection& boxes = plan_.directions[side];
+    Direction& direction = directions_[side];
+    direction.count = boxes.send.points();
+    direction.send_direct = is_dense(boxes.send, plan_.message_order);
+    direction.recv_direct = is_dense(boxes.recv, plan_.message_order);
+    direction.send_at = direction.send_direct ? boxes.send.offset : boxes.send_slot;
+    direction.recv_at = direction.recv_direct ? boxes.recv.offset : boxes.recv_slot;
+    if (!direction.send_direct) {
+      direction.pack = prepare_copy(boxes.send, packed_region(boxes.send.n, plan_.message_order, boxes.send_slot),
+                                    channel.item, false);
+    }
+    if (!direction.recv_direct) {
+      direction.unpack = prepare_copy(packed_region(boxes.recv.n, plan_.message_order, boxes.recv_slot), boxes.recv,
+                                      channel.item, false);
+    }
+    if (plan_.local && boxes.to >= 0)
+      local_[side] = prepare_copy(boxes.send, boxes.recv, channel.item, false);
+    pieces += 2 * messages_.pieces(direction.count);
+  }
+  requests_.reserve(pieces);
+}
+
+void HaloExchange::run(void* data, void* work) {
+  if (plan_.local)
+    return run_local(data);
+  if (blocking_) {
+    for (int side = 0; side < 2; ++side) {
+      post_receive(side, data, work);
+      post_send(side, data, work);
+      finish(side, side, data, work);
+    }
+    return;
+  }
+  for (int side = 0; side < 2; ++side)
+    post_receive(side, data, work);
+  for (int side = 0; side < 2; ++side)
+    post_send(side, data, work);
+  finish(0, 1, data, work);
+}
+
+void HaloExchange::run_local(void* data) {
+  for (const BoxCopy& copy : local_)
+    run_copy(copy, data, data);
+}
+
+void HaloExchange::post_receive(int side, void* data, void* work) {
+  const Direction& direction = directions_[side];
+  if (plan_.directions[side].from < 0)
+    return;
+  char* into = static_cast<char*>(direction.recv_direct ? data : work) + direction.recv_at * channel_.item;
+  messages_.receive(into, direction.count, plan_.directions[side].from, side, requests_);
+}
+
+void HaloExchange::post_send(int side, void* data, void* work) {
+  const Direction& direction = directions_[side];
+  if (plan_.directions[side].to < 0)
+    return;
+  run_copy(direction.pack, data, work);
+  const char* out = static_cast<const char*>(direction.send_direct ? data : work) + direction.send_at * channel_.item;
+  messages_.send(out, direction.count, plan_.directions[side].to, side, requests_);
+}
+
+void HaloExchange::finish(int first_side, int last_side, void* data, const void* work) {
+  Messages::wait(requests_);
+  for (int side = first_side; side <= last_side; ++side) {
+    if (plan_.directions[side].from >= 0)
+      run_copy(directions_[side].unpack, work, data);
+  }
+}
+
+} // namespace cudecomp

@@ -84,7 +84,9 @@ def _check(files: dict[str, str], out: Path, command: str) -> int:
             continue
         stale += 1
         sys.stdout.writelines(
-            difflib.unified_diff(found.splitlines(True), text.splitlines(True), f"{name} (found)", f"{name} (generated)")
+            difflib.unified_diff(
+                found.splitlines(True), text.splitlines(True), f"{name} (found)", f"{name} (generated)"
+            )
         )
     if stale:
         print(f"codegen: {stale} of {len(files)} files in {out} are out of date; run: {command}", file=sys.stderr)

@@ -195,7 +195,7 @@ _RESERVED = set(
     "if import in is lambda nonlocal not or pass raise return try while with yield "
     # of Cython, and names that the templates use
     "cdef cpdef cimport ctypedef include extern public nogil gil struct union enum sizeof NULL api inline "
-    "self data ptr copy".split()
+    "self data ptr copy FIELDS memo fields status result address".split()
 )
 
 

@@ -79,12 +79,12 @@ class BoundFunction:
         return [argument for argument in self.arguments if argument.returned]
 
     @property
-    def signature(self) -> str:
-        return ", ".join(self._with_defaults("signature"))
+    def signature(self) -> list[str]:
+        return self._with_defaults("signature")
 
     @property
-    def stub_signature(self) -> str:
-        return ", ".join(self._with_defaults("stub"))
+    def stub_signature(self) -> list[str]:
+        return self._with_defaults("stub")
 
     @property
     def stub_result(self) -> str:
@@ -92,8 +92,8 @@ class BoundFunction:
         return "None" if not types else types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
 
     @property
-    def call(self) -> str:
-        return f"{self.c_name}_c({', '.join(argument.passed for argument in self.arguments)})"
+    def passed(self) -> list[str]:
+        return [argument.passed for argument in self.arguments]
 
     @property
     def returned(self) -> str:
@@ -194,7 +194,7 @@ class Binder:
                 return self._struct(name, target, out)
             case "char" if target.const:
                 setup = [
-                    f"cdef bytes {name}_bytes = as_bytes({name}, \"{name}\")",
+                    f'cdef bytes {name}_bytes = as_bytes({name}, "{name}")',
                     f"cdef const char* {name}_pointer = {name}_bytes",
                 ]
                 return Argument(name, f"{name}_pointer", name, "str | bytes", setup=setup)
@@ -209,13 +209,13 @@ class Binder:
     def _scalar(self, name: str, kind: Type) -> Argument:
         number = number_type(kind)
         self.number_types.add(number)
-        setup = [f"cdef {number} {name}_value = to_{number}({name}, \"{name}\")"]
+        setup = [f'cdef {number} {name}_value = to_{number}({name}, "{name}")']
         cast = f"<{kind.name}>" if kind.kind == "enum" else ""
         return Argument(name, f"{cast}{name}_value", name, self._stub_input(kind), setup=setup)
 
     def _address(self, name: str, kind: Type) -> Argument:
         self.number_types.add("intptr_t")
-        setup = [f"cdef intptr_t {name}_value = to_intptr_t({name}, \"{name}\")"]
+        setup = [f'cdef intptr_t {name}_value = to_intptr_t({name}, "{name}")']
         cast = "" if kind.kind == "comm" else f"<{cython_type(kind)}>"
         return Argument(name, f"{cast}{name}_value", name, "int", setup=setup)
 
@@ -258,7 +258,7 @@ class Binder:
             f"cdef {number} {name}_values[{length}]",
             f"cdef const {number}* {name}_pointer = NULL",
             f"if {name} is not None:",
-            f"    read_{number}({name}, {name}_values, {length}, \"{name}\", -1)",
+            f'    read_{number}({name}, {name}_values, {length}, "{name}", -1)',
             f"    {name}_pointer = {name}_values",
         ]
         cast = f"<const {element.name}*>" if element.kind == "enum" else ""

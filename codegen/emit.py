@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ FILES = {
     "__init__.py": "__init__.py.jinja2",
     "py.typed": "",
     "_internal/__init__.py": "_internal_init.py.jinja2",
+    "_internal/library.py": "library.py.jinja2",
+    "_internal/library.pyi": "library.pyi.jinja2",
     "_internal/search.py": "search.py.jinja2",
     "_internal/cudecomp.pxd": "loader.pxd.jinja2",
     "_internal/cudecomp.pyx": "loader.pyx.jinja2",
@@ -34,6 +37,7 @@ FILES = {
     "_internal/values.pyi": "values.pyi.jinja2",
     "cycudecomp.pxd": "cycudecomp.pxd.jinja2",
     "cycudecomp.pyx": "cycudecomp.pyx.jinja2",
+    "cycudecomp.pyi": "cycudecomp.pyi.jinja2",
     "cudecomp.pxd": "cudecomp.pxd.jinja2",
     "cudecomp.pyx": "cudecomp.pyx.jinja2",
     "cudecomp.pyi": "cudecomp.pyi.jinja2",
@@ -57,6 +61,7 @@ NUMBERS = {
     "double": ("d", 8, None),
 }
 VIEWED_AS = {"int": "int32_t", "intptr_t": "int64_t", "size_t": "uint64_t"}
+
 
 @dataclass
 class EmittedField:
@@ -132,7 +137,7 @@ def generate(header: Header, annotations: Annotations, source: str, command: str
         if not template:
             files[path] = ""
             continue
-        body = environment.get_template(template).render(context)
+        body = _without_unused_cimports(environment.get_template(template).render(context))
         files[path] = _banner(body, header, source, command) + body
     files["model.json"] = json.dumps(header.summary(), indent=1) + "\n"
     return files
@@ -152,8 +157,38 @@ def _banner(body: str, header: Header, source: str, command: str) -> str:
         """)
 
 
-def docstring(text: str, indent: int = 4) -> str:
-    """A docstring with its quotes, wrapped; the first line is not indented."""
+def _without_unused_cimports(text: str) -> str:
+    """Removes names of `from … cimport (…)` blocks that the rest of the file does not use, and wraps the blocks."""
+
+    def shorten(match: re.Match[str]) -> str:
+        rest = re.sub(r'""".*?"""', "", text[: match.start()] + text[match.end() :], flags=re.S)
+        names = [name.strip() for name in match[2].split(",") if name.strip()]
+        used = [name for name in names if re.search(rf"\b{name.split()[-1]}\b", rest)]
+        return laid_out(f"from {match[1]} cimport ", used, "\n", parentheses=len(used) > 1) if used else ""
+
+    return re.sub(r"^from (\S+) cimport \(\n(.*?)^\)\n", shorten, text, flags=re.M | re.S)
+
+
+def laid_out(head: str, items: list[str], tail: str = "", indent: int = 0, parentheses: bool = True) -> str:
+    """``head(items)tail`` on one line if it fits, else with the items filled into lines of their own."""
+    line = ", ".join(items)
+    opening, closing = "()" if parentheses else ("", "")
+    if indent + len(head + line + tail.split("\n")[0]) + 2 <= WIDTH:
+        return head + opening + line + closing + tail
+    pad = " " * (indent + 4)
+    # Spaces inside an item must not be broken at.
+    glued = " ".join(item.replace(" ", "\0") + "," for item in items)
+    filled = textwrap.fill(
+        glued, WIDTH, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
+    )
+    return f"{head}(\n{filled}\n{' ' * indent}){tail}".replace("\0", " ")
+
+
+def docstring(text: str, indent: int = 4, signature: str = "") -> str:
+    """A docstring with its quotes, wrapped; the first line is not indented.
+
+    ``signature`` is put before it in the form that Python takes for the signature of an extension type.
+    """
     pad = " " * indent
     lines: list[str] = []
     for paragraph in text.strip().split("\n"):
@@ -161,8 +196,10 @@ def docstring(text: str, indent: int = 4) -> str:
         more = hanging + ("    " if paragraph.startswith("    ") and ": " in paragraph else "")
         lines += textwrap.wrap(paragraph, WIDTH - indent - 8, subsequent_indent=more, break_on_hyphens=False) or [""]
     body = "\n".join(pad + line if line else "" for line in lines).strip().replace('"""', "'''")
+    if signature:
+        body = f"{signature}\n--\n\n{pad}{body}"
     raw = "r" if "\\" in body else ""
-    return f'{raw}"""{body}"""' if len(lines) == 1 else f'{raw}"""{body}\n{pad}"""'
+    return f'{raw}"""{body}"""' if len(lines) == 1 and not signature else f'{raw}"""{body}\n{pad}"""'
 
 
 class _Context:
@@ -213,14 +250,17 @@ class _Context:
             "numbers": numbers,
             "viewed": {name: row for name, row in numbers.items() if name not in VIEWED_AS},
             "cython_type": cython_type,
+            "laid_out": laid_out,
             "signature": _c_signature,
-            "pointer_type": _pointer_type,
+            "argument_types": _argument_types,
+            "names": lambda function: [safe_name(parameter.name) for parameter in function.parameters],
             "exception": lambda function: _exception(function, enums),
             "wrapper_arguments": self._wrapper_arguments,
             "public_names": self._public_names(enums, structs, bound, status),
             "formats": NUMBERS,
             "enum_docs": _enum_docs,
             "stub_value": _stub_value,
+            "text_signature": _text_signature,
             "stub_function": _stub_function,
             "uses_memset": any("memset(" in line for f in bound for a in f.arguments for line in a.setup),
             "uses_bytes": any("as_bytes(" in line for f in bound for a in f.arguments for line in a.setup),
@@ -232,7 +272,9 @@ class _Context:
         names += [self.annotations.constant_name(name) for name in loose]
         names += [item.name for item in (*enums, *structs, *bound)]
         names += ["cuDecompError", "check_status"] if status else []
-        return sorted([*names, "FunctionNotFoundError", "LibraryLoadError", "last_error_text"])
+        names += ["HEADER_VERSION", "FunctionNotFoundError", "LibraryLoadError", "last_error_text"]
+        # Constants, then classes, then functions, as ruff sorts them.
+        return sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
     def _layout(self, exported: set[str]):
         """The layout row of the header, None if it has none of the symbols."""
@@ -340,13 +382,12 @@ def _verbatim_type(kind: Type) -> str:
     return "intptr_t" if kind.kind == "comm" else kind.name
 
 
-def _c_signature(function: Function) -> str:
-    return ", ".join(f"{cython_type(parameter.type)} {safe_name(parameter.name)}" for parameter in function.parameters)
+def _c_signature(function: Function) -> list[str]:
+    return [f"{cython_type(parameter.type)} {safe_name(parameter.name)}" for parameter in function.parameters]
 
 
-def _pointer_type(function: Function) -> str:
-    types = ", ".join(cython_type(parameter.type) for parameter in function.parameters)
-    return f"{cython_type(function.result)} (*)({types}) noexcept nogil"
+def _argument_types(function: Function) -> list[str]:
+    return [cython_type(parameter.type) for parameter in function.parameters]
 
 
 def _exception(function: Function, enums: list[EmittedEnum]) -> str:
@@ -376,7 +417,11 @@ def _function_doc(function: BoundFunction) -> str:
     """A function's docstring: summary, arguments, return values, sections, C name."""
     comment = function.comment
     parts = [comment.summary or f"Calls ``{function.c_name}``.", *comment.details]
-    inputs = [f"    {argument.name}: {_capital(argument.doc)}" for argument in function.inputs if argument.doc]
+    inputs = [
+        f"    {argument.name}: " + _capital(re.sub(r"\bnull\b", "None", argument.doc))
+        for argument in function.inputs
+        if argument.doc
+    ]
     if inputs:
         parts.append("\n".join(["Args:", *inputs]))
     outputs = [_capital(argument.doc) for argument in function.outputs if argument.doc]
@@ -395,6 +440,12 @@ def _enum_docs(enum: EmittedEnum) -> str:
     return "\n".join(f"    {member.name}: {member.doc or member.c_name}" for member in enum.members)
 
 
+def _text_signature(struct: EmittedStruct) -> str:
+    names = [f"{field.name}=..." for field in struct.plain_fields]
+    line = f"{struct.name}({', '.join(['*', *names] if names else [])})"
+    return "\n".join(textwrap.wrap(line, WIDTH - 4, subsequent_indent="    "))
+
+
 def _stub_value(field: EmittedField) -> str:
     """What a field can be set to, for type checkers."""
     value = "int" if field.enum else field.stub
@@ -404,14 +455,13 @@ def _stub_value(field: EmittedField) -> str:
 
 
 def _stub_function(function: BoundFunction) -> str:
-    line = f"def {function.name}({function.stub_signature}) -> {function.stub_result}: ..."
+    """A line of the .pyi, wrapped as ruff would."""
+    tail = f" -> {function.stub_result}: ..."
+    line = f"def {function.name}({', '.join(function.stub_signature)}){tail}"
     if len(line) <= WIDTH:
         return line
-    arguments = "".join(f"    {argument},\n" for argument in function.stub_signature.split(", "))
-    return f"def {function.name}(\n{arguments}) -> {function.stub_result}: ..."
+    return "\n".join([f"def {function.name}(", *(f"    {text}," for text in function.stub_signature), f"){tail}"])
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-
-

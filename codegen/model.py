@@ -12,9 +12,10 @@ from typing import Any
 class Type:
     """A C type.
 
-    ``kind`` is one of ``void``, ``bool``, ``int``, ``float``, ``char`` (as in strings), ``enum``, ``struct``, ``handle``
-    (pointer to a struct that the header leaves undefined), ``comm`` (MPI_Comm), ``stream`` (a pointer type of another
-    library), ``pointer`` and ``array``; the last two have a ``target``.
+    ``kind`` is one of ``void``, ``bool``, ``int``, ``float``, ``char`` (as in strings), ``enum``, ``struct``,
+    ``handle`` (a pointer to a struct that the header leaves undefined), ``comm`` (MPI_Comm), ``stream`` (a pointer type
+    of another library), ``opaque`` (what such pointers point to), ``pointer`` and ``array``; the last two have a
+    ``target``.
     """
 
     kind: str

@@ -17,7 +17,16 @@ from .model import Call, Constant, Enum, Expression, Field, Function, Handle, He
 STUBS = Path(__file__).parent / "stubs"
 
 # A fixed 64-bit target: sizes and offsets must not depend on the machine that generates.
-_ARGUMENTS = ["-x", "c", "-std=gnu11", "-nostdinc", f"-I{STUBS}", "-target", "x86_64-unknown-linux-gnu", "-ferror-limit=0"]
+_ARGUMENTS = [
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-nostdinc",
+    f"-I{STUBS}",
+    "-target",
+    "x86_64-unknown-linux-gnu",
+    "-ferror-limit=0",
+]
 
 _INTEGERS = {
     TypeKind.CHAR_U, TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.UCHAR, TypeKind.SHORT, TypeKind.USHORT, TypeKind.INT,
@@ -27,7 +36,11 @@ _UNSIGNED = {
     TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, TypeKind.ULONG, TypeKind.ULONGLONG,
 }  # fmt: skip
 # Typedefs that Cython knows under the same name; every other typedef of a number is resolved.
-_KNOWN_INTEGERS = {f"{u}int{bits}_t" for u in ("", "u") for bits in (8, 16, 32, 64)} | {"size_t", "intptr_t", "uintptr_t"}
+_KNOWN_INTEGERS = {f"{u}int{bits}_t" for u in ("", "u") for bits in (8, 16, 32, 64)} | {
+    "size_t",
+    "intptr_t",
+    "uintptr_t",
+}
 
 
 def parse_header(path: Path, oldest: tuple[int, int] | None = None) -> Header:
@@ -41,16 +54,16 @@ def parse_header(path: Path, oldest: tuple[int, int] | None = None) -> Header:
     except OSError as error:
         raise CodegenError(f"cannot read the header {path}: {error.strerror}") from None
     _refuse_old(path, text, oldest)
-    unit = Index.create().parse(
-        str(path), args=_ARGUMENTS, options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
-    )
+    unit = Index.create().parse(str(path), args=_ARGUMENTS, options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
     _refuse_errors(path, unit)
     return _Reader(path, unit).read()
 
 
 def _refuse_old(path: Path, text: str, oldest: tuple[int, int] | None) -> None:
     """Headers before 0.5 are C++; say so instead of showing a page of syntax errors."""
-    version = [re.search(rf"^\s*#\s*define\s+CUDECOMP_{part}\s+(\d+)", text, re.M) for part in ("MAJOR", "MINOR", "PATCH")]
+    version = [
+        re.search(rf"^\s*#\s*define\s+CUDECOMP_{part}\s+(\d+)", text, re.M) for part in ("MAJOR", "MINOR", "PATCH")
+    ]
     if oldest is None or not all(version) or (found := tuple(int(match[1]) for match in version))[:2] >= oldest:
         return
     reasons = [f"its version is {'.'.join(map(str, found))}, the oldest supported is {oldest[0]}.{oldest[1]}"]
@@ -184,7 +197,9 @@ class _Reader:
             kind = self._type(child.type, child)
             if kind.kind == "struct" or kind.element.kind in ("struct", "char") or len(kind.shape) > 2:
                 raise self._fail(child, f"field {name}.{child.spelling} of type {child.type.spelling}")
-            fields.append(Field(child.spelling, kind, child.get_field_offsetof() // 8, parse_comment(child.raw_comment)))
+            fields.append(
+                Field(child.spelling, kind, child.get_field_offsetof() // 8, parse_comment(child.raw_comment))
+            )
         return Struct(name, tuple(fields), cursor.type.get_size(), self._comment(cursor))
 
     def _function(self, cursor: Cursor) -> Function:
@@ -370,7 +385,9 @@ class _Reader:
 def _is_function_like(macro: Cursor) -> bool:
     """Whether a macro takes parameters: its name is followed by a parenthesis without a space."""
     tokens = list(macro.get_tokens())[:2]
-    return len(tokens) == 2 and tokens[1].spelling == "(" and tokens[1].extent.start.offset == tokens[0].extent.end.offset
+    return (
+        len(tokens) == 2 and tokens[1].spelling == "(" and tokens[1].extent.start.offset == tokens[0].extent.end.offset
+    )
 
 
 def _unwrap(cursor: Cursor) -> Cursor:

@@ -121,7 +121,8 @@ def relative_error(comm, gdims, u, exact):
     """Largest deviation over all ranks, the constant parts left out, relative to the largest value."""
     constants = comm.allreduce(np.array([u.sum(dtype=complex), exact.sum(dtype=complex)])) / np.prod(gdims, dtype=float)
     deviation = np.abs((u - constants[0]) - (exact - constants[1]))
-    largest = comm.allreduce(np.array([deviation.max(initial=0.0), np.abs(exact).max(initial=0.0)]), MPI.MAX)
+    largest = np.array([deviation.max(initial=0.0), np.abs(exact).max(initial=0.0)], float)
+    comm.Allreduce(MPI.IN_PLACE, largest, MPI.MAX)
     return float(largest[0] / largest[1])
 
 

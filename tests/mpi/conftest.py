@@ -23,6 +23,9 @@ from tests.parallel import Watchdog
 
 WORLD = MPI.COMM_WORLD
 
+#: Seconds that other ranks have to finish a test which has failed on one.
+GRACE = 20.0
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -73,12 +76,13 @@ class Agreement:
         self._watchdog.start(nodeid)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
         report = yield
         if report.failed:  # others may wait for this rank: should that last, the watchdog says why
+            self._watchdog.start(item.nodeid, GRACE)
             self._watchdog.note = f"This rank had failed:\n{report.longreprtext}"
         texts = self._comm.allgather((report.outcome, report.longreprtext if report.failed else ""))
-        self._watchdog.note = ""
+        self._watchdog.start(item.nodeid)
         merge(report, texts, self._comm.rank)
         return report
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import CodegenError
 from .annotations import DEFAULT_TABLE, load_annotations, version_tuple
-from .emit import generate
+from .emit import MODEL, generate
 from .parser import parse_header
+from .report import compare
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_HEADER = ROOT / "engine" / "include" / "cudecomp.h"
@@ -34,9 +37,14 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="folder of the generated package; default: cudecomp_bindings")
     parser.add_argument("--annotations", type=Path, default=DEFAULT_TABLE, help="default: codegen/annotations.toml")
     parser.add_argument("--check", action="store_true", help="write nothing; fail with a diff if files are out of date")
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="write nothing; tell in words how the header differs from the checked-in bindings (or those in --out)",
+    )
     options = parser.parse_args(arguments)
     if options.out is None:
-        if options.header.resolve() != DEFAULT_HEADER and not options.check:
+        if options.header.resolve() != DEFAULT_HEADER and not (options.check or options.report):
             parser.error("--header with another header needs --out: the checked-in bindings are made from "
                          "engine/include/cudecomp.h")  # fmt: skip
         options.out = DEFAULT_OUT
@@ -49,9 +57,26 @@ def _run(options: argparse.Namespace) -> int:
     header = parse_header(options.header, oldest)
     for note in annotations.compare(header):
         print(f"note: {note}", file=sys.stderr)
+    if options.report:
+        print(compare(_read_model(options.out), header.summary()).text())
+        return 0
     source, command = _provenance(options)
     files = generate(header, annotations, source, command)
-    return _check(files, options.out, command) if options.check else _write(files, options.out)
+    if options.check:
+        return _check(files, options.out, command)
+    if (options.out / MODEL).exists():
+        report = compare(_read_model(options.out), header.summary())
+        if report.changes:
+            print(report.text())
+    return _write(files, options.out)
+
+
+def _read_model(out: Path) -> dict[str, Any]:
+    path = out / MODEL
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CodegenError(f"cannot read the model to compare with, {path}: {error.strerror}") from None
 
 
 def _provenance(options: argparse.Namespace) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,7 @@ class Annotations:
         if facts and (facts.python or facts.hidden):
             return facts
         python = snake_case(function.name.removeprefix(self.function_prefix))
+        python = safe_name(python, _USED_BUILTINS)
         known = facts or FunctionFacts()
         return FunctionFacts(python, known.gil, known.since, known.until, known.out, function.name in wrapped)
 
@@ -193,15 +195,20 @@ def snake_case(name: str) -> str:
 _RESERVED = set(
     "False None True and as assert async await break class continue def del elif else except finally for from global "
     "if import in is lambda nonlocal not or pass raise return try while with yield "
-    # of Cython, and names that the templates use
-    "cdef cpdef cimport ctypedef include extern public nogil gil struct union enum sizeof NULL api inline "
-    "self data ptr copy FIELDS memo fields status result address".split()
+    # of Cython
+    "cdef cpdef cimport ctypedef include extern public nogil gil struct union enum sizeof NULL api inline".split()
 )
+# What the generated code itself calls something by.
+LOCAL_NAMES = {"status", "result"}
+STRUCT_MEMBERS = {"FIELDS", "copy", "data", "ptr"}
+
+# Built-in functions that the generated module calls; a function of the same name would replace them in it.
+_USED_BUILTINS = {"getattr", "int", "isinstance", "property", "setattr", "super", "tuple", "type"}
 
 
-def safe_name(name: str) -> str:
-    """A name that neither Python nor Cython nor the generated code has another use for."""
-    return name + "_" if name in _RESERVED else name
+def safe_name(name: str, used: Collection[str] = ()) -> str:
+    """A name that neither Python nor Cython reserves, and that is not among ``used``."""
+    return name + "_" if name in _RESERVED or name in used else name
 
 
 def _common_prefix(names: list[str]) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import CodegenError
-from .annotations import Annotations, FunctionFacts, safe_name
+from .annotations import LOCAL_NAMES, Annotations, FunctionFacts, safe_name
 from .model import Comment, Expression, Function, Parameter, Type
 
 _ADDRESSES = ("handle", "stream", "comm")
@@ -180,7 +180,7 @@ class Binder:
         return cython_type(kind), "result", "int"
 
     def _argument(self, function: Function, parameter: Parameter, out: bool) -> Argument:
-        name, kind = safe_name(parameter.name), parameter.type
+        name, kind = safe_name(parameter.name, LOCAL_NAMES), parameter.type
         target = kind.target
         match kind.kind:
             case "bool" | "enum" | "int" | "float" | "char":

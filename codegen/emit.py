@@ -14,14 +14,16 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from . import GENERATOR_VERSION, CodegenError
-from .annotations import Annotations, safe_name
+from .annotations import STRUCT_MEMBERS, Annotations, safe_name
 from .binding import Binder, BoundFunction, cython_type, expression, number_type
 from .model import Comment, Enum, Field, Function, Header, Struct, Type
 
 TEMPLATES = Path(__file__).with_name("templates")
 WIDTH = 120
 
-# Output file → template. A template without a dot-separated twin below makes the same file for every header.
+MODEL = "model.json"
+
+# Output file → template.
 FILES = {
     "__init__.py": "__init__.py.jinja2",
     "py.typed": "",
@@ -139,7 +141,7 @@ def generate(header: Header, annotations: Annotations, source: str, command: str
             continue
         body = _without_unused_cimports(environment.get_template(template).render(context))
         files[path] = _banner(body, header, source, command) + body
-    files["model.json"] = json.dumps(header.summary(), indent=1) + "\n"
+    files[MODEL] = json.dumps(header.summary(), indent=1) + "\n"
     return files
 
 
@@ -250,6 +252,8 @@ class _Context:
             "numbers": numbers,
             "viewed": {name: row for name, row in numbers.items() if name not in VIEWED_AS},
             "cython_type": cython_type,
+            # A void function returns an int in Cython, to say whether the library could be loaded.
+            "cython_result": lambda f: "int" if f.result.kind == "void" else cython_type(f.result),
             "laid_out": laid_out,
             "signature": _c_signature,
             "argument_types": _argument_types,
@@ -358,7 +362,7 @@ class _Context:
         dimensions = "".join(f"[{length}]" for length in field.type.shape)
         return EmittedField(
             c_name=field.name,
-            name=safe_name(field.name),
+            name=safe_name(field.name, STRUCT_MEMBERS),
             c_type=_verbatim_type(element),
             cython_type=cython_type(element).removeprefix("const "),
             declarator=field.name + dimensions,
@@ -394,14 +398,15 @@ def _exception(function: Function, enums: list[EmittedEnum]) -> str:
     """How a Cython function says that the library could not be loaded."""
     match function.result.kind:
         case "void":
-            return "except *"
+            return "except -1"
         case "enum":
             return "except? " + next(enum.sentinel for enum in enums if enum.c_name == function.result.name)
         case "pointer" | "handle" | "stream":
             return "except? NULL"
         case "bool":
-            return "except? 0"
-    return "except? 0" if not function.result.signed else "except? -1"
+            return "except? True"
+    # A value that is not what a C function returns by default.
+    return "except? -1" if function.result.signed else f"except? {2 ** (8 * function.result.size) - 1}"
 
 
 def _sentence(comment: Comment) -> str:

@@ -43,35 +43,28 @@ cudecompResult_t result_of_exception() noexcept {
 const char* last_error() { return last_error_text.c_str(); }
 
 cudecompHandle& checked(cudecompHandle_t handle) {
-  if (!handle || handle->tag != handle_tag)
-    invalid_usage("handle is null or was finalized");
+  if (!handle || handle->tag != handle_tag) invalid_usage("handle is null or was finalized");
   return *handle;
 }
 
 cudecompGridDesc& checked(cudecompHandle_t handle, cudecompGridDesc_t grid) {
   checked(handle);
-  if (!grid || grid->tag != grid_tag)
-    invalid_usage("grid descriptor is null or was destroyed");
-  if (grid->handle != handle)
-    invalid_usage("grid descriptor belongs to another handle");
+  if (!grid || grid->tag != grid_tag) invalid_usage("grid descriptor is null or was destroyed");
+  if (grid->handle != handle) invalid_usage("grid descriptor belongs to another handle");
   return *grid;
 }
 
 int checked_axis(const char* name, int32_t axis) {
-  if (axis < 0 || axis > 2)
-    invalid_usage("%s is %d, expected 0 (X), 1 (Y) or 2 (Z)", name, axis);
+  if (axis < 0 || axis > 2) invalid_usage("%s is %d, expected 0 (X), 1 (Y) or 2 (Z)", name, axis);
   return axis;
 }
 
 int item_size(cudecompDataType_t dtype) {
   switch (static_cast<int>(dtype)) {
-  case CUDECOMP_FLOAT:
-    return 4;
+  case CUDECOMP_FLOAT: return 4;
   case CUDECOMP_DOUBLE:
-  case CUDECOMP_FLOAT_COMPLEX:
-    return 8;
-  case CUDECOMP_DOUBLE_COMPLEX:
-    return 16;
+  case CUDECOMP_FLOAT_COMPLEX: return 8;
+  case CUDECOMP_DOUBLE_COMPLEX: return 16;
   default:
     invalid_usage("dtype is %d, expected CUDECOMP_FLOAT, DOUBLE, FLOAT_COMPLEX or DOUBLE_COMPLEX (-1 to -4)", dtype);
   }
@@ -79,11 +72,9 @@ int item_size(cudecompDataType_t dtype) {
 
 Triple checked_extents(const char* name, const int32_t extents[]) {
   Triple out{};
-  if (!extents)
-    return out;
+  if (!extents) return out;
   for (int dim = 0; dim < 3; ++dim) {
-    if (extents[dim] < 0)
-      invalid_usage("%s[%d] is %d, expected 0 or more", name, dim, extents[dim]);
+    if (extents[dim] < 0) invalid_usage("%s[%d] is %d, expected 0 or more", name, dim, extents[dim]);
     out[dim] = extents[dim];
   }
   return out;
@@ -103,8 +94,7 @@ Layout checked_layout(const cudecompGridDesc& grid, int axis, const Triple& halo
 }
 
 void check_not_null(const char* name, const void* pointer) {
-  if (!pointer)
-    invalid_usage("%s is null", name);
+  if (!pointer) invalid_usage("%s is null", name);
 }
 
 void check_struct(const char* name, int64_t size, int64_t expected_size, int32_t version, int32_t expected_version) {
@@ -136,20 +126,17 @@ void agree(const cudecompHandle& handle, const Fingerprint& fingerprint, const s
   } mine, first;
   mine.key = static_cast<int>(std::mismatch(reference.begin(), reference.end(), fingerprint.values.begin()).first -
                               reference.begin());
-  if (result != CUDECOMP_RESULT_SUCCESS)
-    mine.key = -1;
+  if (result != CUDECOMP_RESULT_SUCCESS) mine.key = -1;
   mine.rank = handle.rank;
   check_mpi(MPI_Allreduce(&mine, &first, 1, MPI_2INT, MPI_MINLOC, handle.comm.get()), "MPI_Allreduce");
-  if (first.key == same)
-    return;
+  if (first.key == same) return;
 
   if (first.key < 0) {
     int failed = result != CUDECOMP_RESULT_SUCCESS, everywhere = 0;
     check_mpi(MPI_Allreduce(&failed, &everywhere, 1, MPI_INT, MPI_LAND, handle.comm.get()), "MPI_Allreduce");
     check_mpi(MPI_Bcast(&result, 1, MPI_INT, first.rank, handle.comm.get()), "MPI_Bcast");
     text = text_from(handle, first.rank, text);
-    if (!everywhere)
-      text = format("on rank %d: %s", first.rank, text.c_str());
+    if (!everywhere) text = format("on rank %d: %s", first.rank, text.c_str());
     throw Error(static_cast<cudecompResult_t>(result), text);
   }
   int64_t theirs = fingerprint.values[first.key];

@@ -19,8 +19,7 @@ std::string numbers(const int32_t values[3]) { return tuple_text(std::array<int,
 bool mem_order_unset(const cudecompGridDescConfig_t& config) {
   for (const auto& order : config.transpose_mem_order) {
     for (int32_t dim : order) {
-      if (dim >= 0)
-        return false;
+      if (dim >= 0) return false;
     }
   }
   return true;
@@ -61,13 +60,11 @@ void check_pdims(const cudecompGridDescConfig_t& config, int nranks) {
 }
 
 void check_mem_order(const cudecompGridDescConfig_t& config) {
-  if (mem_order_unset(config))
-    return;
+  if (mem_order_unset(config)) return;
   for (int axis = 0; axis < 3; ++axis) {
     bool seen[3] = {};
     for (int32_t dim : config.transpose_mem_order[axis]) {
-      if (dim >= 0 && dim < 3)
-        seen[dim] = true;
+      if (dim >= 0 && dim < 3) seen[dim] = true;
     }
     if (!seen[0] || !seen[1] || !seen[2]) {
       invalid_usage("transpose_mem_order[%d] is %s, expected a permutation of (0, 1, 2) for every axis, or -1 in all "
@@ -100,16 +97,14 @@ void check_backends(const cudecompGridDescConfig_t& config) {
 
 void check_extents(const std::string& name, const int32_t extents[3]) {
   for (int dim = 0; dim < 3; ++dim) {
-    if (extents[dim] < 0)
-      invalid_usage("%s is %s, expected 0 or more", name.c_str(), numbers(extents).c_str());
+    if (extents[dim] < 0) invalid_usage("%s is %s, expected 0 or more", name.c_str(), numbers(extents).c_str());
   }
 }
 
 } // namespace
 
 bool column_major(const cudecompGridDescConfig_t& config) {
-  if (config.rank_order != CUDECOMP_RANK_ORDER_DEFAULT)
-    return config.rank_order == CUDECOMP_RANK_ORDER_COL_MAJOR;
+  if (config.rank_order != CUDECOMP_RANK_ORDER_DEFAULT) return config.rank_order == CUDECOMP_RANK_ORDER_COL_MAJOR;
   const char* setting = std::getenv("CUDECOMP_USE_COL_MAJOR_RANK_ORDER");
   return setting && std::strcmp(setting, "1") == 0;
 }
@@ -148,8 +143,7 @@ void check_options(const cudecompGridDescAutotuneOptions_t& options) {
   if (options.n_warmup_trials < 0) {
     invalid_usage("n_warmup_trials is %d, expected 0 or more", options.n_warmup_trials);
   }
-  if (options.n_trials < 1)
-    invalid_usage("n_trials is %d, expected 1 or more", options.n_trials);
+  if (options.n_trials < 1) invalid_usage("n_trials is %d, expected 1 or more", options.n_trials);
   if (options.grid_mode != CUDECOMP_AUTOTUNE_GRID_TRANSPOSE && options.grid_mode != CUDECOMP_AUTOTUNE_GRID_HALO) {
     invalid_usage("grid_mode is %d, expected 0 (TRANSPOSE) or 1 (HALO)", options.grid_mode);
   }
@@ -176,8 +170,7 @@ void check_options(const cudecompGridDescAutotuneOptions_t& options) {
 Fingerprint fingerprint(const cudecompGridDescConfig_t& config, const cudecompGridDescAutotuneOptions_t* options) {
   Fingerprint print;
   const auto triple = [&](const char* name, const int32_t values[3]) {
-    for (int k = 0; k < 3; ++k)
-      print.add(format("%s[%d]", name, k), values[k]);
+    for (int k = 0; k < 3; ++k) print.add(format("%s[%d]", name, k), values[k]);
   };
   triple("gdims", config.gdims);
   triple("gdims_dist", config.gdims_dist);
@@ -220,8 +213,7 @@ Fingerprint fingerprint(const cudecompGridDescConfig_t& config, const cudecompGr
   }
   print.add("autotune_halo_backend", given.autotune_halo_backend);
   triple("halo_extents", given.halo_extents);
-  for (int dim = 0; dim < 3; ++dim)
-    print.add(format("halo_periods[%d]", dim), given.halo_periods[dim]);
+  for (int dim = 0; dim < 3; ++dim) print.add(format("halo_periods[%d]", dim), given.halo_periods[dim]);
   print.add("halo_axis", given.halo_axis);
   triple("halo_padding", given.halo_padding);
   return print;
@@ -236,8 +228,7 @@ cudecompGridDescConfig_t default_config() {
   config.transpose_comm_backend = CUDECOMP_TRANSPOSE_COMM_MPI_P2P;
   config.halo_comm_backend = CUDECOMP_HALO_COMM_MPI;
   for (auto& order : config.transpose_mem_order) {
-    for (int32_t& dim : order)
-      dim = -1;
+    for (int32_t& dim : order) dim = -1;
   }
   return config;
 }
@@ -252,8 +243,7 @@ cudecompGridDescAutotuneOptions_t default_options() {
   options.grid_mode = CUDECOMP_AUTOTUNE_GRID_TRANSPOSE;
   options.dtype = CUDECOMP_DOUBLE;
   options.allow_uneven_decompositions = true;
-  for (double& weight : options.transpose_op_weights)
-    weight = 1.0;
+  for (double& weight : options.transpose_op_weights) weight = 1.0;
   return options;
 }
 

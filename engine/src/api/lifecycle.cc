@@ -16,47 +16,67 @@ using namespace cudecomp;
 
 namespace {
 
-int64_t forced_message_limit() {
-  const char* setting = std::getenv("CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS");
-  if (!setting)
-    return 0;
+/** A number from the environment, `unset` where it is not set. */
+int64_t number_from_environment(const char* name, int64_t least, int64_t unset) {
+  const char* setting = std::getenv(name);
+  if (!setting) return unset;
   char* end = nullptr;
-  const long long limit = std::strtoll(setting, &end, 10);
-  if (end == setting || *end || limit < 1 || limit > INT32_MAX) {
-    invalid_usage("CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS is \"%s\", expected a number from 1 to 2147483647", setting);
+  const long long number = std::strtoll(setting, &end, 10);
+  if (end == setting || *end || number < least || number > INT32_MAX) {
+    invalid_usage("%s is \"%s\", expected a number from %lld to 2147483647", name, setting,
+                  static_cast<long long>(least));
   }
-  return limit;
+  return number;
+}
+
+/** How ranks reach each other; alike on all ranks. */
+struct Settings {
+  int64_t message_limit = 0;  ///< elements of one MPI message, 0 for the default
+  int64_t ranks_per_node = 0; ///< ranks taken to share memory: 0 for those of the node, 1 for none
+};
+
+constexpr const char* message_limit_variable = "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS";
+constexpr const char* ranks_per_node_variable = "CUDECOMP_BUILTIN_RANKS_PER_NODE";
+
+Settings agreed_settings(const cudecompHandle& handle) {
+  Settings settings;
+  agree(handle, {}, [&] {
+    settings.message_limit = number_from_environment(message_limit_variable, 1, 0);
+    settings.ranks_per_node = number_from_environment(ranks_per_node_variable, 1, 0);
+  });
+  Fingerprint print;
+  print.add(message_limit_variable, settings.message_limit);
+  print.add(ranks_per_node_variable, settings.ranks_per_node);
+  agree(handle, print, [] {});
+  return settings;
 }
 
 void check_mpi_runs() {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
-  if (!initialized)
-    invalid_usage("MPI is not initialized: call MPI_Init first");
+  if (!initialized) invalid_usage("MPI is not initialized: call MPI_Init first");
   MPI_Finalized(&finalized);
-  if (finalized)
-    invalid_usage("MPI has been finalized");
+  if (finalized) invalid_usage("MPI has been finalized");
 }
 
 void init(cudecompHandle_t* handle, MPI_Comm mpi_comm) {
   check_not_null("handle", handle);
   check_mpi_runs();
-  if (mpi_comm == MPI_COMM_NULL)
-    invalid_usage("mpi_comm is MPI_COMM_NULL");
+  if (mpi_comm == MPI_COMM_NULL) invalid_usage("mpi_comm is MPI_COMM_NULL");
   int inter = 0;
   check_mpi(MPI_Comm_test_inter(mpi_comm, &inter), "MPI_Comm_test_inter");
-  if (inter)
-    invalid_usage("mpi_comm is an intercommunicator, expected an intracommunicator");
+  if (inter) invalid_usage("mpi_comm is an intercommunicator, expected an intracommunicator");
 
   auto created = std::make_unique<cudecompHandle>();
   created->comm = Comm::duplicate(mpi_comm);
   created->rank = created->comm.rank();
   created->nranks = created->comm.size();
   created->largest_message_bytes = int64_t{1} << 30;
-  agree(*created, {}, [&] { created->largest_message_elements = forced_message_limit(); });
-  Fingerprint limits;
-  limits.add("CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS", created->largest_message_elements);
-  agree(*created, limits, [] {});
+  const Settings settings = agreed_settings(*created);
+  created->largest_message_elements = settings.message_limit;
+  if (created->nranks > 1 && settings.ranks_per_node != 1) {
+    created->node = Node::create(created->comm, static_cast<int>(settings.ranks_per_node));
+  }
   *handle = created.release();
 }
 
@@ -64,8 +84,7 @@ void create(cudecompHandle& handle, cudecompGridDesc_t* grid_desc, cudecompGridD
             const cudecompGridDescAutotuneOptions_t* options) {
   agree(handle, fingerprint(config, options), [&] {
     check_config(config, handle.nranks);
-    if (options)
-      check_options(*options);
+    if (options) check_options(*options);
     if (pdims_unset(config) && !options) {
       invalid_usage("pdims is (0, 0) and there are no options: set pdims, or pass options to autotune it");
     }
@@ -83,10 +102,8 @@ void create(cudecompHandle& handle, cudecompGridDesc_t* grid_desc, cudecompGridD
   grid->row = grid->decomposition->row_of(handle.rank);
   grid->col = grid->decomposition->col_of(handle.rank);
   grid->order = memory_orders(config);
-  if (cols > 1)
-    grid->row_comm = handle.comm.split(grid->row, grid->col);
-  if (rows > 1)
-    grid->column_comm = handle.comm.split(grid->col, grid->row);
+  if (cols > 1) grid->row_comm = handle.comm.split(grid->row, grid->col);
+  if (rows > 1) grid->column_comm = handle.comm.split(grid->col, grid->row);
   ++handle.grids;
   *grid_desc = grid.release();
 }

@@ -12,6 +12,7 @@
 #include "cudecomp.h"
 #include "exchange/comm.h"
 #include "exchange/exchange.h"
+#include "exchange/node.h"
 #include "geometry/geometry.h"
 
 namespace cudecomp {
@@ -19,14 +20,17 @@ namespace cudecomp {
 /** Scratch memory that only grows, on page boundaries. */
 class Workspace {
 public:
-  ~Workspace() { release(); }
-  void* at_least(size_t bytes);
+  void* at_least(size_t bytes) {
+    if (bytes > memory_.bytes()) {
+      memory_ = SharedMemory(); // the old pages go before the new ones come
+      memory_ = SharedMemory::create_private(bytes);
+      if (!memory_.data()) throw std::bad_alloc();
+    }
+    return memory_.data();
+  }
 
 private:
-  void release();
-
-  void* data_ = nullptr;
-  size_t bytes_ = 0;
+  SharedMemory memory_;
 };
 
 constexpr uint64_t handle_tag = 0x6364636d70484e44, grid_tag = 0x6364636d70475244;
@@ -40,6 +44,7 @@ struct cudecompHandle {
   int rank = 0, nranks = 1;
   int64_t largest_message_bytes = 0;    ///< of one MPI message
   int64_t largest_message_elements = 0; ///< same, forced by the environment; 0 where it is not
+  std::shared_ptr<cudecomp::Node> node; ///< ranks of this node, null where they cannot share memory
   int grids = 0;                        ///< grid descriptors alive
   cudecomp::ItemTypes types;
   cudecomp::Workspace workspace;

@@ -77,8 +77,7 @@ CUDECOMP_EXPORT cudecompResult_t cudecompGetTransposeWorkspaceSize(cudecompHandl
     int64_t size = 0;
     for (int from = 0; from < 3; ++from) {
       for (int to : {from - 1, from + 1}) {
-        if (to < 0 || to > 2)
-          continue;
+        if (to < 0 || to > 2) continue;
         size = std::max(size, plan_transpose(*grid.decomposition, grid.row, grid.col,
                                              transpose_shape(grid, from, to, {}, {}, {}, {}))
                                   .work_size);
@@ -101,8 +100,7 @@ CUDECOMP_EXPORT cudecompResult_t cudecompGetHaloWorkspaceSize(cudecompHandle_t h
     for (int dim = 0; dim < 3; ++dim) {
       const HaloPlan plan =
           plan_halo(*grid.decomposition, grid.row, grid.col, {axis, dim, grid.order[axis], halo, {}, true});
-      if (!plan.local)
-        size = std::max(size, plan.work_size);
+      if (!plan.local) size = std::max(size, plan.work_size);
     }
     *workspace_size = size;
   });
@@ -120,14 +118,11 @@ CUDECOMP_EXPORT cudecompResult_t cudecompMalloc(cudecompHandle_t handle, cudecom
   return guarded([&] {
     checked(handle, grid_desc);
     check_not_null("buffer", buffer);
-    if (buffer_size_bytes == 0)
-      invalid_usage("buffer_size_bytes is 0, expected 1 or more");
+    if (buffer_size_bytes == 0) invalid_usage("buffer_size_bytes is 0, expected 1 or more");
     constexpr size_t alignment = 4096;
-    if (buffer_size_bytes > SIZE_MAX - alignment)
-      throw std::bad_alloc();
+    if (buffer_size_bytes > SIZE_MAX - alignment) throw std::bad_alloc();
     void* memory = std::aligned_alloc(alignment, (buffer_size_bytes + alignment - 1) / alignment * alignment);
-    if (!memory)
-      throw std::bad_alloc();
+    if (!memory) throw std::bad_alloc();
     *buffer = memory;
   });
 }
@@ -141,41 +136,26 @@ CUDECOMP_EXPORT cudecompResult_t cudecompFree(cudecompHandle_t handle, cudecompG
 
 CUDECOMP_EXPORT const char* cudecompTransposeCommBackendToString(cudecompTransposeCommBackend_t comm_backend) {
   switch (static_cast<int>(comm_backend)) {
-  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P:
-    return "MPI_P2P";
-  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P_PL:
-    return "MPI_P2P_PL";
-  case CUDECOMP_TRANSPOSE_COMM_MPI_A2A:
-    return "MPI_A2A";
-  case CUDECOMP_TRANSPOSE_COMM_NCCL:
-    return "NCCL";
-  case CUDECOMP_TRANSPOSE_COMM_NCCL_PL:
-    return "NCCL_PL";
-  case CUDECOMP_TRANSPOSE_COMM_NVSHMEM:
-    return "NVSHMEM";
-  case CUDECOMP_TRANSPOSE_COMM_NVSHMEM_PL:
-    return "NVSHMEM_PL";
-  case CUDECOMP_TRANSPOSE_COMM_NVSHMEM_SM:
-    return "NVSHMEM_SM";
-  default:
-    return "ERROR";
+  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P: return "MPI_P2P";
+  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P_PL: return "MPI_P2P_PL";
+  case CUDECOMP_TRANSPOSE_COMM_MPI_A2A: return "MPI_A2A";
+  case CUDECOMP_TRANSPOSE_COMM_NCCL: return "NCCL";
+  case CUDECOMP_TRANSPOSE_COMM_NCCL_PL: return "NCCL_PL";
+  case CUDECOMP_TRANSPOSE_COMM_NVSHMEM: return "NVSHMEM";
+  case CUDECOMP_TRANSPOSE_COMM_NVSHMEM_PL: return "NVSHMEM_PL";
+  case CUDECOMP_TRANSPOSE_COMM_NVSHMEM_SM: return "NVSHMEM_SM";
+  default: return "ERROR";
   }
 }
 
 CUDECOMP_EXPORT const char* cudecompHaloCommBackendToString(cudecompHaloCommBackend_t comm_backend) {
   switch (static_cast<int>(comm_backend)) {
-  case CUDECOMP_HALO_COMM_MPI:
-    return "MPI";
-  case CUDECOMP_HALO_COMM_MPI_BLOCKING:
-    return "MPI_BLOCKING";
-  case CUDECOMP_HALO_COMM_NCCL:
-    return "NCCL";
-  case CUDECOMP_HALO_COMM_NVSHMEM:
-    return "NVSHMEM";
-  case CUDECOMP_HALO_COMM_NVSHMEM_BLOCKING:
-    return "NVSHMEM_BLOCKING";
-  default:
-    return "ERROR";
+  case CUDECOMP_HALO_COMM_MPI: return "MPI";
+  case CUDECOMP_HALO_COMM_MPI_BLOCKING: return "MPI_BLOCKING";
+  case CUDECOMP_HALO_COMM_NCCL: return "NCCL";
+  case CUDECOMP_HALO_COMM_NVSHMEM: return "NVSHMEM";
+  case CUDECOMP_HALO_COMM_NVSHMEM_BLOCKING: return "NVSHMEM_BLOCKING";
+  default: return "ERROR";
   }
 }
 
@@ -203,6 +183,22 @@ CUDECOMP_EXPORT cudecompResult_t cudecompGetShiftedRank(cudecompHandle_t handle,
 }
 
 CUDECOMP_EXPORT const char* cudecompBuiltinGetLastError(void) { return last_error(); }
+
+CUDECOMP_EXPORT cudecompResult_t cudecompBuiltinAllocate(cudecompHandle_t handle, size_t bytes, void** data,
+                                                         void** block) {
+  return guarded([&] {
+    checked(handle);
+    check_not_null("data", data);
+    check_not_null("block", block);
+    Node::Block* allocated = Node::allocate(handle->node, bytes);
+    *data = allocated->memory.data();
+    *block = allocated;
+  });
+}
+
+CUDECOMP_EXPORT void cudecompBuiltinRelease(void* block) {
+  if (block) Node::release(static_cast<Node::Block*>(block));
+}
 
 CUDECOMP_EXPORT const char* cudecompBuiltinGetInfo(void) {
   static const std::string info = [] {

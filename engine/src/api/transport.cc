@@ -24,15 +24,38 @@ TransposeShape transpose_shape(const cudecompGridDesc& grid, int from, int to, c
 
 namespace {
 
+/** Process-grid place of a member of one of the caller's groups. */
+struct Place {
+  int row, col;
+};
+
+Place place_of(const cudecompGridDesc& grid, Group group, int member) {
+  return group == Group::column ? Place{member, grid.col} : Place{grid.row, member};
+}
+
+/** A channel to no one, for what stays on this rank. */
+Channel local_channel(const cudecompGridDesc& grid, int item) {
+  const cudecompHandle& handle = *grid.handle;
+  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, {}};
+}
+
 Channel channel_of(const cudecompGridDesc& grid, Group group, int item) {
   const cudecompHandle& handle = *grid.handle;
-  return {grid.comm_of(group), handle.types.of(item), item, handle.largest_message(item)};
+  Channel channel = local_channel(grid, item);
+  channel.comm = grid.comm_of(group);
+  channel.node = handle.node;
+  const int members = group == Group::column ? grid.decomposition->rows() : grid.decomposition->cols();
+  for (int member = 0; member < members; ++member) {
+    const Place place = place_of(grid, group, member);
+    const int rank = grid.decomposition->rank_of(place.row, place.col);
+    channel.node_index.push_back(handle.node && rank != handle.rank ? handle.node->index_of(rank) : -1);
+  }
+  return channel;
 }
 
 /** Equal bases mean in place; any other overlap would be overwritten while it is read. */
 bool in_place(const void* input, int64_t input_bytes, const void* output, int64_t output_bytes) {
-  if (input == output)
-    return true;
+  if (input == output) return true;
   const char* in = static_cast<const char*>(input);
   const char* out = static_cast<const char*>(output);
   if (in < out + output_bytes && out < in + input_bytes) {
@@ -44,18 +67,35 @@ bool in_place(const void* input, int64_t input_bytes, const void* output, int64_
 
 std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& grid, const TransposeShape& shape,
                                                      int item, bool in_place) {
-  const TransposePlan plan = plan_transpose(*grid.decomposition, grid.row, grid.col, shape);
-  const Channel channel = channel_of(grid, plan.group, item);
-  switch (grid.config.transpose_comm_backend) {
-  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P:
-    return std::make_unique<TransposeP2P>(plan, channel, in_place);
-  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P_PL:
-    return std::make_unique<TransposePipelined>(plan, channel, in_place);
-  case CUDECOMP_TRANSPOSE_COMM_MPI_A2A:
-    return std::make_unique<TransposeAllToAll>(plan, channel, in_place);
-  default:
-    internal_error("transpose backend %d passed creation", grid.config.transpose_comm_backend);
+  const Group group = transpose_group(shape.from, shape.to);
+  const Channel channel = channel_of(grid, group, item);
+  const int me = group == Group::column ? grid.row : grid.col;
+  TransposePlans plans(channel.node_index.size());
+  for (int member = 0; member < static_cast<int>(plans.size()); ++member) {
+    if (member != me && !channel.near(member)) continue;
+    const Place place = place_of(grid, group, member);
+    plans[member] = plan_transpose(*grid.decomposition, place.row, place.col, shape);
   }
+  switch (grid.config.transpose_comm_backend) {
+  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P: return std::make_unique<TransposeP2P>(plans, me, channel, in_place);
+  case CUDECOMP_TRANSPOSE_COMM_MPI_P2P_PL: return std::make_unique<TransposePipelined>(plans, me, channel, in_place);
+  case CUDECOMP_TRANSPOSE_COMM_MPI_A2A: return std::make_unique<TransposeAllToAll>(plans, me, channel, in_place);
+  default: internal_error("transpose backend %d passed creation", grid.config.transpose_comm_backend);
+  }
+}
+
+std::unique_ptr<HaloExchange> prepare_halo(const cudecompGridDesc& grid, const HaloShape& shape, int item) {
+  const HaloPlan plan = plan_halo(*grid.decomposition, grid.row, grid.col, shape);
+  const Channel channel = plan.local ? local_channel(grid, item) : channel_of(grid, plan.group, item);
+  HaloPlan neighbours[2]{};
+  for (int side = 0; side < 2 && !plan.local; ++side) {
+    const int member = plan.directions[side].to;
+    if (member < 0 || !channel.near(member)) continue;
+    const Place place = place_of(grid, plan.group, member);
+    neighbours[side] = plan_halo(*grid.decomposition, place.row, place.col, shape);
+  }
+  return std::make_unique<HaloExchange>(plan, neighbours, channel,
+                                        grid.config.halo_comm_backend == CUDECOMP_HALO_COMM_MPI_BLOCKING);
 }
 
 cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* input,
@@ -71,10 +111,8 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
     const Triple output_pad = checked_extents("output_padding", output_padding);
     const Layout in = checked_layout(grid, from, input_halo, input_pad);
     const Layout out = checked_layout(grid, to, output_halo, output_pad);
-    if (in.size > 0)
-      check_not_null("input", input);
-    if (out.size > 0)
-      check_not_null("output", output);
+    if (in.size > 0) check_not_null("input", input);
+    if (out.size > 0) check_not_null("output", output);
     const bool same = in.size > 0 && out.size > 0 && in_place(input, in.size * item, output, out.size * item);
 
     std::unique_ptr<TransposeExchange>& exchange = grid.transposes[cudecompGridDesc::TransposeKey(
@@ -83,17 +121,15 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
       exchange = prepare_transpose(
           grid, transpose_shape(grid, from, to, input_halo, output_halo, input_pad, output_pad), item, same);
     }
-    if (!work)
-      work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
-    exchange->run(input, output, work);
+    if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
+    exchange->run(input, static_cast<size_t>(in.size) * item, output, static_cast<size_t>(out.size) * item, work);
   });
 }
 
 /** Refused on all ranks of the group alike: a layer deeper than a part would need points from beyond the neighbour. */
 void check_depth(const cudecompGridDesc& grid, int axis, int dim, int64_t depth, bool periodic) {
   const Split& split = grid.decomposition->split(axis, dim);
-  if (split.parts() == 1 && !periodic)
-    return;
+  if (split.parts() == 1 && !periodic) return;
   if (depth > split.smallest()) {
     invalid_usage("halo_extents[%d] is %lld, but the smallest local extent along %s is %lld: halos reach one neighbour "
                   "far at most; use fewer ranks along %s or a thinner halo",
@@ -111,24 +147,18 @@ cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDes
     checked_axis("dim", dim);
     const Triple halo = checked_extents("halo_extents", halo_extents), pad = checked_extents("padding", padding);
     const Layout layout = checked_layout(grid, axis, halo, pad);
-    if (layout.size > 0)
-      check_not_null("input", data);
+    if (layout.size > 0) check_not_null("input", data);
     const bool periodic = halo_periods && halo_periods[dim];
-    if (halo[dim] == 0)
-      return;
+    if (halo[dim] == 0) return;
 
     std::unique_ptr<HaloExchange>& exchange =
         grid.halos[cudecompGridDesc::HaloKey(axis, dim, item, periodic, halo, pad)];
     if (!exchange) {
       check_depth(grid, axis, dim, halo[dim], periodic);
-      const HaloPlan plan =
-          plan_halo(*grid.decomposition, grid.row, grid.col, {axis, dim, grid.order[axis], halo, pad, periodic});
-      exchange = std::make_unique<HaloExchange>(plan, channel_of(grid, plan.group, item),
-                                                grid.config.halo_comm_backend == CUDECOMP_HALO_COMM_MPI_BLOCKING);
+      exchange = prepare_halo(grid, {axis, dim, grid.order[axis], halo, pad, periodic}, item);
     }
-    if (!work)
-      work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
-    exchange->run(data, work);
+    if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
+    exchange->run(data, static_cast<size_t>(layout.size) * item, work);
   });
 }
 

@@ -33,8 +33,7 @@ template <typename Numbers> std::string tuple_text(const Numbers& numbers) {
   std::string text = "(";
   bool first = true;
   for (const auto& number : numbers) {
-    if (!first)
-      text += ", ";
+    if (!first) text += ", ";
     text += std::to_string(number);
     first = false;
   }

@@ -33,8 +33,7 @@ void run_rows(const BoxCopy& copy, const char* src, char* dst) {
       }
     }
   }
-  if (stream)
-    kernels().fence();
+  if (stream) kernels().fence();
 }
 
 void run_transpose(const BoxCopy& copy, const char* src, char* dst) {
@@ -65,8 +64,7 @@ void run_transpose(const BoxCopy& copy, const char* src, char* dst) {
       }
     }
   }
-  if (stream)
-    kernels().fence();
+  if (stream) kernels().fence();
 }
 
 template <int item> void run_strided(const BoxCopy& copy, const char* src, char* dst) {
@@ -88,19 +86,16 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
   copy.item = item;
   copy.src_offset = src.offset;
   copy.dst_offset = dst.offset;
-  if (src.points() == 0)
-    return copy;
+  if (src.points() == 0) return copy;
 
   // Loops longer than one, sorted by where they go; those that continue each other on both sides become one.
   Loop loops[3];
   int count = 0;
   for (int dim = 0; dim < 3; ++dim) {
-    if (src.n[dim] == 1)
-      continue;
+    if (src.n[dim] == 1) continue;
     const Loop loop{src.n[dim], src.stride[dim], dst.stride[dim]};
     int place = count++;
-    for (; place > 0 && loops[place - 1].dst > loop.dst; --place)
-      loops[place] = loops[place - 1];
+    for (; place > 0 && loops[place - 1].dst > loop.dst; --place) loops[place] = loops[place - 1];
     loops[place] = loop;
   }
   for (int loop = 0; loop + 1 < count;) {
@@ -114,13 +109,11 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
       ++loop;
     }
   }
-  if (count == 0)
-    loops[count++] = {1, 1, 1};
+  if (count == 0) loops[count++] = {1, 1, 1};
 
   int by_src = -1;
   for (int loop = 0; loop < count; ++loop) {
-    if (loops[loop].src == 1)
-      by_src = loop;
+    if (loops[loop].src == 1) by_src = loop;
   }
   if (loops[0].dst != 1 || by_src < 0) {
     copy.kind = BoxCopy::Kind::strided;
@@ -143,12 +136,9 @@ void run_copy(const BoxCopy& copy, const void* src_base, void* dst_base) {
   const char* src = static_cast<const char*>(src_base) + copy.src_offset * copy.item;
   char* dst = static_cast<char*>(dst_base) + copy.dst_offset * copy.item;
   switch (copy.kind) {
-  case BoxCopy::Kind::nothing:
-    return;
-  case BoxCopy::Kind::rows:
-    return run_rows(copy, src, dst);
-  case BoxCopy::Kind::transpose:
-    return run_transpose(copy, src, dst);
+  case BoxCopy::Kind::nothing: return;
+  case BoxCopy::Kind::rows: return run_rows(copy, src, dst);
+  case BoxCopy::Kind::transpose: return run_transpose(copy, src, dst);
   case BoxCopy::Kind::strided:
     return copy.item == 4   ? run_strided<4>(copy, src, dst)
            : copy.item == 8 ? run_strided<8>(copy, src, dst)

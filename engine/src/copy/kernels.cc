@@ -17,8 +17,7 @@ void transpose_block(const void* src_base, int64_t src_stride, void* dst_base, i
   const Item* src = static_cast<const Item*>(src_base);
   Item* dst = static_cast<Item*>(dst_base);
   for (int64_t i = 0; i < ni; ++i) {
-    for (int64_t j = 0; j < nj; ++j)
-      dst[j + i * dst_stride] = src[i + j * src_stride];
+    for (int64_t j = 0; j < nj; ++j) dst[j + i * dst_stride] = src[i + j * src_stride];
   }
 }
 

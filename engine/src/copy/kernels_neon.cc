@@ -29,13 +29,11 @@ void transpose4(const void* src_base, int64_t ss, void* dst_base, int64_t ds, in
       vst1q_u32(to + 3 * ds, vreinterpretq_u32_u64(vtrn2q_u64(t1, t3)));
     }
     for (int64_t j = whole_j; j < nj; ++j) {
-      for (int64_t k = i; k < i + 4; ++k)
-        dst[j + k * ds] = src[k + j * ss];
+      for (int64_t k = i; k < i + 4; ++k) dst[j + k * ds] = src[k + j * ss];
     }
   }
   for (int64_t i = whole_i; i < ni; ++i) {
-    for (int64_t j = 0; j < nj; ++j)
-      dst[j + i * ds] = src[i + j * ss];
+    for (int64_t j = 0; j < nj; ++j) dst[j + i * ds] = src[i + j * ss];
   }
 }
 
@@ -55,8 +53,7 @@ void transpose8(const void* src_base, int64_t ss, void* dst_base, int64_t ds, in
     }
   }
   for (int64_t i = whole_i; i < ni; ++i) {
-    for (int64_t j = 0; j < nj; ++j)
-      dst[j + i * ds] = src[i + j * ss];
+    for (int64_t j = 0; j < nj; ++j) dst[j + i * ds] = src[i + j * ss];
   }
 }
 

@@ -16,22 +16,26 @@ namespace cudecomp {
 
 namespace {
 
-/** Runs `tile` over whole tiles of `side` x `side` and moves the rest one by one. */
+/**
+ * Runs `tile` over whole tiles of `side` x `side` and moves the rest one by one. The tiles of one cache line of the
+ * source go together: where rows lie a power of two apart they share few cache sets, and a line is gone once left.
+ */
 template <typename Item, int side, typename Tile>
 inline __attribute__((always_inline)) void tiled(const Item* src, int64_t src_stride, Item* dst, int64_t dst_stride,
                                                  int64_t ni, int64_t nj, Tile tile) {
+  constexpr int64_t line = 64 / sizeof(Item);
   const int64_t whole_i = ni - ni % side, whole_j = nj - nj % side;
-  for (int64_t i = 0; i < whole_i; i += side) {
-    for (int64_t j = 0; j < whole_j; j += side)
-      tile(src + i + j * src_stride, dst + j + i * dst_stride);
+  for (int64_t begin = 0; begin < whole_i; begin += line) {
+    const int64_t end = std::min(begin + line, whole_i);
+    for (int64_t j = 0; j < whole_j; j += side) {
+      for (int64_t i = begin; i < end; i += side) tile(src + i + j * src_stride, dst + j + i * dst_stride);
+    }
     for (int64_t j = whole_j; j < nj; ++j) {
-      for (int64_t k = 0; k < side; ++k)
-        dst[j + (i + k) * dst_stride] = src[i + k + j * src_stride];
+      for (int64_t i = begin; i < end; ++i) dst[j + i * dst_stride] = src[i + j * src_stride];
     }
   }
-  for (int64_t i = whole_i; i < ni; ++i) {
-    for (int64_t j = 0; j < nj; ++j)
-      dst[j + i * dst_stride] = src[i + j * src_stride];
+  for (int64_t j = 0; j < nj; ++j) {
+    for (int64_t i = whole_i; i < ni; ++i) dst[j + i * dst_stride] = src[i + j * src_stride];
   }
 }
 
@@ -39,8 +43,7 @@ TARGET_AVX2 void transpose4(const void* src_base, int64_t ss, void* dst_base, in
   tiled<float, 8>(static_cast<const float*>(src_base), ss, static_cast<float*>(dst_base), ds, ni, nj,
                   [=](const float* src, float* dst) TARGET_AVX2 {
                     __m256 r[8], t[8];
-                    for (int k = 0; k < 8; ++k)
-                      r[k] = _mm256_loadu_ps(src + k * ss);
+                    for (int k = 0; k < 8; ++k) r[k] = _mm256_loadu_ps(src + k * ss);
                     for (int k = 0; k < 4; ++k) { // pairs of rows, interleaved
                       t[2 * k] = _mm256_unpacklo_ps(r[2 * k], r[2 * k + 1]);
                       t[2 * k + 1] = _mm256_unpackhi_ps(r[2 * k], r[2 * k + 1]);
@@ -91,8 +94,7 @@ TARGET_AVX2 void stream_row(void* dst_base, const void* src_base, size_t bytes) 
   const char* src = static_cast<const char*>(src_base);
   // Whole cache lines go past the caches; what lies before and behind them goes through.
   const size_t head = std::min(bytes, (64 - reinterpret_cast<uintptr_t>(dst) % 64) % 64);
-  if (head)
-    std::memcpy(dst, src, head);
+  if (head) std::memcpy(dst, src, head);
   size_t at = head;
   for (; at + 64 <= bytes; at += 64) {
     const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + at));
@@ -100,8 +102,7 @@ TARGET_AVX2 void stream_row(void* dst_base, const void* src_base, size_t bytes) 
     _mm256_stream_si256(reinterpret_cast<__m256i*>(dst + at), low);
     _mm256_stream_si256(reinterpret_cast<__m256i*>(dst + at + 32), high);
   }
-  if (at < bytes)
-    std::memcpy(dst + at, src + at, bytes - at);
+  if (at < bytes) std::memcpy(dst + at, src + at, bytes - at);
 }
 
 } // namespace

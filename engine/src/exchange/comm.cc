@@ -21,8 +21,7 @@ bool mpi_has_ended() {
 } // namespace
 
 void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS)
-    return;
+  if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(code, text, &length);
@@ -35,8 +34,7 @@ Comm& Comm::operator=(Comm&& other) noexcept {
 }
 
 Comm::~Comm() {
-  if (comm_ != MPI_COMM_NULL && !mpi_has_ended())
-    MPI_Comm_free(&comm_);
+  if (comm_ != MPI_COMM_NULL && !mpi_has_ended()) MPI_Comm_free(&comm_);
 }
 
 Comm Comm::duplicate(MPI_Comm comm) {
@@ -49,6 +47,13 @@ Comm Comm::duplicate(MPI_Comm comm) {
 Comm Comm::split(int color, int key) const {
   Comm part;
   check_mpi(MPI_Comm_split(comm_, color, key, &part.comm_), "MPI_Comm_split");
+  check_mpi(MPI_Comm_set_errhandler(part.comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return part;
+}
+
+Comm Comm::split_node(int key) const {
+  Comm part;
+  check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &part.comm_), "MPI_Comm_split_type");
   check_mpi(MPI_Comm_set_errhandler(part.comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return part;
 }
@@ -73,10 +78,8 @@ ItemTypes::ItemTypes() {
 }
 
 ItemTypes::~ItemTypes() {
-  if (mpi_has_ended())
-    return;
-  for (MPI_Datatype& type : types_)
-    MPI_Type_free(&type);
+  if (mpi_has_ended()) return;
+  for (MPI_Datatype& type : types_) MPI_Type_free(&type);
 }
 
 void Messages::send(const void* data, int64_t count, int to, int tag, std::vector<MPI_Request>& requests) const {
@@ -102,6 +105,12 @@ void Messages::wait(std::vector<MPI_Request>& requests) {
     check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
   }
   requests.clear();
+}
+
+void Messages::progress(std::vector<MPI_Request>& requests) {
+  if (requests.empty()) return;
+  int done = 0;
+  check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
 }
 
 } // namespace cudecomp

@@ -27,6 +27,8 @@ public:
   static Comm duplicate(MPI_Comm comm);
   /** Collective over this communicator: one communicator per color, ordered by key. */
   Comm split(int color, int key) const;
+  /** Collective over this communicator: one communicator per node, ordered by key. */
+  Comm split_node(int key) const;
 
   MPI_Comm get() const { return comm_; }
   int rank() const;
@@ -63,6 +65,8 @@ public:
   void send(const void* data, int64_t count, int to, int tag, std::vector<MPI_Request>& requests) const;
   void receive(void* data, int64_t count, int from, int tag, std::vector<MPI_Request>& requests) const;
   static void wait(std::vector<MPI_Request>& requests);
+  /** Lets MPI work on what is under way. */
+  static void progress(std::vector<MPI_Request>& requests);
 
 private:
   MPI_Comm comm_;

@@ -6,10 +6,12 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <vector>
 
 #include "copy/copy.h"
 #include "exchange/comm.h"
+#include "exchange/node_exchange.h"
 #include "plan/plan.h"
 
 namespace cudecomp {
@@ -19,23 +21,32 @@ struct Channel {
   MPI_Comm comm;
   MPI_Datatype type;
   int item;
-  int64_t largest_message; ///< elements of one MPI message at most
+  int64_t largest_message;     ///< elements of one MPI message at most
+  std::shared_ptr<Node> node;  ///< null where no memory is shared
+  std::vector<int> node_index; ///< per place in the group: index on the node, -1 for elsewhere and for this rank
+
+  bool near(int member) const { return node && node_index[member] >= 0; }
 };
+
+/** A transpose as every rank of the group sees it: those of this node are needed to reach into their arrays. */
+using TransposePlans = std::vector<TransposePlan>;
 
 /** A transpose that is ready to run: copies prepared, requests and counts allocated. */
 class TransposeExchange {
 public:
-  TransposeExchange(const TransposePlan& plan, const Channel& channel, bool in_place);
+  /** @param near_plans by place in the group; filled for this rank and for those on its node */
+  TransposeExchange(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place);
   virtual ~TransposeExchange() = default;
   TransposeExchange(const TransposeExchange&) = delete;
   TransposeExchange& operator=(const TransposeExchange&) = delete;
 
   /** Elements of workspace that run() touches. */
   int64_t work_size() const { return plan_.work_size; }
-  virtual void run(const void* input, void* output, void* work) = 0;
+  virtual void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) = 0;
 
 protected:
   struct Peer {
+    bool far; ///< reached through MPI
     int64_t send_count, recv_count;
     bool send_direct, recv_direct; ///< the message lies densely in the array itself
     int64_t send_at, recv_at;      ///< element where the message begins, in the array or the workspace
@@ -43,27 +54,61 @@ protected:
   };
 
   int members() const { return static_cast<int>(peers_.size()); }
-  bool alone() const { return peers_.size() == 1; }
-  /** Moves the part that stays on this rank; in place it goes through the workspace in two steps. */
-  void keep_first(const void* input, void* output, void* work) const;
-  void keep_last(void* output, const void* work) const;
+  bool all_near() const { return far_to_.empty(); }
   void pack(int peer, const void* input, void* work) const { run_copy(peers_[peer].pack, input, work); }
   void unpack(int peer, const void* work, void* output) const { run_copy(peers_[peer].unpack, work, output); }
   const char* send_data(int peer, const void* input, const void* work) const;
   char* recv_data(int peer, void* output, void* work) const;
+  /**
+   * What moves within the node, this rank's own part included. In place, all far messages must be packed before;
+   * `progress` is called while nothing can move.
+   */
+  template <typename Progress>
+  void run_near(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
+                Progress progress);
 
   TransposePlan plan_;
   Channel channel_;
-  bool in_place_, still_; ///< still_: in place, and every point already is where it belongs
+  bool in_place_, streaming_;
   std::vector<Peer> peers_;
-  BoxCopy keep_;
+  std::vector<int> far_to_, far_from_; ///< far members in the order of sending and of receiving
+
+private:
+  void prepare_near(const TransposePlans& near_plans);
+
+  bool still_;                         ///< in place, and every point that stays already is where it belongs
+  PiecewiseCopy keep_;                 ///< what stays on this rank
+  BoxCopy keep_out_, keep_in_;         ///< the same through the workspace, for in place
+  std::unique_ptr<NodeExchange> near_; ///< null without ranks on this node
 };
+
+template <typename Progress>
+void TransposeExchange::run_near(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
+                                 Progress progress) {
+  if (in_place_ && !still_) run_copy(keep_out_, input, work);
+  int64_t kept = in_place_ ? keep_.pieces() : 0;
+  const auto idle = [&] {
+    if (kept < keep_.pieces()) {
+      keep_.run(kept++, input, output);
+      return true;
+    }
+    progress();
+    return false;
+  };
+  if (near_) {
+    near_->run(input, input_bytes, output, output_bytes, work, in_place_, idle);
+  } else {
+    while (idle()) {
+    }
+  }
+  if (in_place_ && !still_) run_copy(keep_in_, work, output);
+}
 
 /** Everything packed and posted at once, then awaited, then unpacked. */
 class TransposeP2P : public TransposeExchange {
 public:
-  TransposeP2P(const TransposePlan& plan, const Channel& channel, bool in_place);
-  void run(const void* input, void* output, void* work) override;
+  TransposeP2P(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place);
+  void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) override;
 
 private:
   Messages messages_;
@@ -73,21 +118,21 @@ private:
 /** Peer by peer: while one message travels, the next is packed and the previous is unpacked. */
 class TransposePipelined : public TransposeExchange {
 public:
-  TransposePipelined(const TransposePlan& plan, const Channel& channel, bool in_place);
-  void run(const void* input, void* output, void* work) override;
+  TransposePipelined(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place);
+  void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) override;
 
 private:
   Messages messages_;
-  std::vector<std::vector<MPI_Request>> receives_; ///< by step
+  std::vector<std::vector<MPI_Request>> receives_; ///< one by one in the order of receiving
   std::vector<MPI_Request> sends_;
 };
 
 /** One collective exchange of the whole group. */
 class TransposeAllToAll : public TransposeExchange {
 public:
-  TransposeAllToAll(const TransposePlan& plan, const Channel& channel, bool in_place);
+  TransposeAllToAll(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place);
   ~TransposeAllToAll() override;
-  void run(const void* input, void* output, void* work) override;
+  void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) override;
 
 private:
   void gather_side(bool Peer::* direct, int64_t Peer::* where, bool& from_array, int64_t& base);
@@ -104,20 +149,23 @@ private:
 /** A halo update that is ready to run. */
 class HaloExchange {
 public:
-  HaloExchange(const HaloPlan& plan, const Channel& channel, bool blocking);
+  /** @param neighbours the plans of the ranks on the low and the high side, where they are on this node */
+  HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2], const Channel& channel, bool blocking);
 
   int64_t work_size() const { return plan_.work_size; }
-  void run(void* data, void* work);
+  void run(void* data, size_t bytes, void* work);
 
 private:
   struct Direction {
     int64_t count;
+    bool far_to, far_from; ///< reached through MPI
     bool send_direct, recv_direct;
     int64_t send_at, recv_at;
     BoxCopy pack, unpack;
   };
 
   void run_local(void* data);
+  void run_near(void* data, size_t bytes);
   void post_receive(int side, void* data, void* work);
   void post_send(int side, void* data, void* work);
   void finish(int first_side, int last_side, void* data, const void* work);
@@ -127,6 +175,7 @@ private:
   bool blocking_;
   Direction directions_[2];
   BoxCopy local_[2];
+  std::unique_ptr<NodeExchange> near_; ///< null without neighbours on this node
   Messages messages_;
   std::vector<MPI_Request> requests_;
 };

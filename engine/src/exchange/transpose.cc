@@ -17,54 +17,67 @@ const char* at(const void* base, int64_t element, int item) { return static_cast
 
 } // namespace
 
-TransposeExchange::TransposeExchange(const TransposePlan& plan, const Channel& channel, bool in_place)
-    : plan_(plan), channel_(channel), in_place_(in_place) {
+TransposeExchange::TransposeExchange(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
+    : plan_(near_plans[me]), channel_(channel), in_place_(in_place) {
   int64_t points = 0;
-  for (const TransposePeer& peer : plan_.peers)
-    points += peer.send.points();
-  const bool streaming = points * channel.item >= streaming_threshold;
+  for (const TransposePeer& peer : plan_.peers) points += peer.send.points();
+  streaming_ = points * channel.item >= streaming_threshold;
 
   for (int member = 0; member < static_cast<int>(plan_.peers.size()); ++member) {
     const TransposePeer& boxes = plan_.peers[member];
-    const bool other = member != plan_.me;
     Peer peer{};
+    peer.far = member != me && !channel.near(member);
     peer.send_count = boxes.send.points();
     peer.recv_count = boxes.recv.points();
     // In place, the output may lie over parts of the input that still have to leave: all goes through the workspace.
-    peer.send_direct = other && !in_place && is_dense(boxes.send, plan_.message_order);
-    peer.recv_direct = other && !in_place && is_dense(boxes.recv, plan_.message_order);
+    peer.send_direct = peer.far && !in_place && is_dense(boxes.send, plan_.message_order);
+    peer.recv_direct = peer.far && !in_place && is_dense(boxes.recv, plan_.message_order);
     peer.send_at = peer.send_direct ? boxes.send.offset : boxes.send_slot;
     peer.recv_at = peer.recv_direct ? boxes.recv.offset : boxes.recv_slot;
-    if (!peer.send_direct && (other || in_place)) {
+    if (peer.far && !peer.send_direct) {
       peer.pack = prepare_copy(boxes.send, packed_region(boxes.send.n, plan_.message_order, boxes.send_slot),
-                               channel.item, streaming);
+                               channel.item, streaming_);
     }
-    if (!peer.recv_direct && (other || in_place)) {
-      // What stays is read where it was packed.
-      const int64_t slot = other ? boxes.recv_slot : boxes.send_slot;
-      peer.unpack =
-          prepare_copy(packed_region(boxes.recv.n, plan_.message_order, slot), boxes.recv, channel.item, streaming);
+    if (peer.far && !peer.recv_direct) {
+      peer.unpack = prepare_copy(packed_region(boxes.recv.n, plan_.message_order, boxes.recv_slot), boxes.recv,
+                                 channel.item, streaming_);
     }
     peers_.push_back(peer);
   }
-  const TransposePeer& mine = plan_.peers[plan_.me];
-  keep_ = prepare_copy(mine.send, mine.recv, channel.item, streaming);
-  still_ = in_place && mine.send.offset == mine.recv.offset && mine.send.stride == mine.recv.stride;
-}
-
-void TransposeExchange::keep_first(const void* input, void* output, void* work) const {
-  if (still_)
-    return;
-  if (in_place_) {
-    pack(plan_.me, input, work);
-  } else {
-    run_copy(keep_, input, output);
+  // Every rank starts with another peer, so that no one is addressed by all at once.
+  const int size = members();
+  for (int step = 1; step < size; ++step) {
+    if (peers_[(me + step) % size].far) far_to_.push_back((me + step) % size);
+    if (peers_[(me + size - step) % size].far) far_from_.push_back((me + size - step) % size);
   }
+  prepare_near(near_plans);
 }
 
-void TransposeExchange::keep_last(void* output, const void* work) const {
-  if (in_place_ && !still_)
-    unpack(plan_.me, work, output);
+void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
+  const int size = members(), me = plan_.me, item = channel_.item;
+  const TransposePeer& mine = plan_.peers[me];
+  constexpr int64_t piece_bytes = 256 << 10;
+  keep_ = PiecewiseCopy(mine.send, mine.recv, plan_.piece_order, item, piece_bytes, streaming_);
+  const Region packed = packed_region(mine.send.n, plan_.piece_order, mine.send_slot);
+  keep_out_ = prepare_copy(mine.send, packed, item, streaming_);
+  keep_in_ = prepare_copy(packed, mine.recv, item, streaming_);
+  still_ = in_place_ && mine.send.offset == mine.recv.offset && mine.send.stride == mine.recv.stride;
+
+  std::vector<NodeMessage> sends, receives;
+  std::vector<int64_t> stage;
+  for (int step = 1; step < size; ++step) {
+    const int to = (me + step) % size, from = (me + size - step) % size;
+    if (channel_.near(to)) {
+      sends.push_back({channel_.node_index[to], plan_.peers[to].send, near_plans[to].peers[me].recv});
+    }
+    if (channel_.near(from)) {
+      receives.push_back({channel_.node_index[from], plan_.peers[from].recv, near_plans[from].peers[me].send});
+      stage.push_back(plan_.peers[from].recv_slot);
+    }
+  }
+  if (sends.empty()) return;
+  near_ = std::make_unique<NodeExchange>(channel_.node, sends, receives, plan_.piece_order, item, streaming_);
+  near_->stage_at(std::move(stage));
 }
 
 const char* TransposeExchange::send_data(int peer, const void* input, const void* work) const {
@@ -75,89 +88,78 @@ char* TransposeExchange::recv_data(int peer, void* output, void* work) const {
   return at(peers_[peer].recv_direct ? output : work, peers_[peer].recv_at, channel_.item);
 }
 
-TransposeP2P::TransposeP2P(const TransposePlan& plan, const Channel& channel, bool in_place)
-    : TransposeExchange(plan, channel, in_place),
+TransposeP2P::TransposeP2P(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
+    : TransposeExchange(near_plans, me, channel, in_place),
       messages_(channel.comm, channel.type, channel.item, channel.largest_message) {
   size_t sends = 0, receives = 0;
-  for (const Peer& peer : peers_) {
-    sends += messages_.pieces(peer.send_count);
-    receives += messages_.pieces(peer.recv_count);
-  }
+  for (int to : far_to_) sends += messages_.pieces(peers_[to].send_count);
+  for (int from : far_from_) receives += messages_.pieces(peers_[from].recv_count);
   sends_.reserve(sends);
   receives_.reserve(receives);
 }
 
-void TransposeP2P::run(const void* input, void* output, void* work) {
-  const int size = members(), me = plan_.me;
-  for (int step = 1; step < size; ++step) {
-    const int from = (me + size - step) % size;
+void TransposeP2P::run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) {
+  for (int from : far_from_) {
     messages_.receive(recv_data(from, output, work), peers_[from].recv_count, from, tag, receives_);
   }
-  for (int step = 1; step < size; ++step) {
-    const int to = (me + step) % size;
+  for (int to : far_to_) {
     pack(to, input, work);
     messages_.send(send_data(to, input, work), peers_[to].send_count, to, tag, sends_);
   }
-  keep_first(input, output, work);
+  run_near(input, input_bytes, output, output_bytes, work, [&] { Messages::progress(receives_); });
   Messages::wait(receives_);
-  for (int step = 1; step < size; ++step)
-    unpack((me + size - step) % size, work, output);
-  keep_last(output, work);
+  for (int from : far_from_) unpack(from, work, output);
   Messages::wait(sends_);
 }
 
-TransposePipelined::TransposePipelined(const TransposePlan& plan, const Channel& channel, bool in_place)
-    : TransposeExchange(plan, channel, in_place),
-      messages_(channel.comm, channel.type, channel.item, channel.largest_message), receives_(peers_.size()) {
+TransposePipelined::TransposePipelined(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
+    : TransposeExchange(near_plans, me, channel, in_place),
+      messages_(channel.comm, channel.type, channel.item, channel.largest_message), receives_(far_from_.size()) {
   size_t sends = 0;
-  for (int step = 1; step < members(); ++step) {
-    const int from = (plan_.me + members() - step) % members();
-    receives_[step].reserve(messages_.pieces(peers_[from].recv_count));
-    sends += messages_.pieces(peers_[(plan_.me + step) % members()].send_count);
-  }
+  for (int to : far_to_) sends += messages_.pieces(peers_[to].send_count);
   sends_.reserve(sends);
+  for (size_t step = 0; step < far_from_.size(); ++step) {
+    receives_[step].reserve(messages_.pieces(peers_[far_from_[step]].recv_count));
+  }
 }
 
-void TransposePipelined::run(const void* input, void* output, void* work) {
-  const int size = members(), me = plan_.me;
-  const auto arrive = [&](int step) {
-    Messages::wait(receives_[step]);
-    unpack((me + size - step) % size, work, output);
+void TransposePipelined::run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) {
+  const size_t steps = far_to_.size();
+  size_t arrived = 0;
+  const auto arrive = [&] {
+    Messages::wait(receives_[arrived]);
+    unpack(far_from_[arrived++], work, output);
   };
-  // In place, nothing may be unpacked before all of the input is packed; sends still overlap with packing.
-  const bool unpack_early = !in_place_;
-  for (int step = 1; step < size; ++step) {
-    const int to = (me + step) % size, from = (me + size - step) % size;
+  for (size_t step = 0; step < steps; ++step) {
+    const int to = far_to_[step], from = far_from_[step];
     messages_.receive(recv_data(from, output, work), peers_[from].recv_count, from, tag, receives_[step]);
     pack(to, input, work);
     messages_.send(send_data(to, input, work), peers_[to].send_count, to, tag, sends_);
-    if (unpack_early && step > 1)
-      arrive(step - 1);
+    // In place, nothing may be unpacked before all of the input is packed; messages still overlap with packing.
+    if (!in_place_ && step > 0) arrive();
   }
-  keep_first(input, output, work);
-  for (int step = unpack_early ? std::max(1, size - 1) : 1; step < size; ++step)
-    arrive(step);
-  keep_last(output, work);
+  run_near(input, input_bytes, output, output_bytes, work, [&] {
+    if (arrived < steps) Messages::progress(receives_[arrived]);
+  });
+  while (arrived < steps) arrive();
   Messages::wait(sends_);
 }
 
-TransposeAllToAll::TransposeAllToAll(const TransposePlan& plan, const Channel& channel, bool in_place)
-    : TransposeExchange(plan, channel, in_place) {
+TransposeAllToAll::TransposeAllToAll(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
+    : TransposeExchange(near_plans, me, channel, in_place) {
   // The collective reads from one buffer and writes to one: either all messages lie in the array, or all are packed.
   gather_side(&Peer::send_direct, &Peer::send_at, send_from_input_, send_base_);
   gather_side(&Peer::recv_direct, &Peer::recv_at, receive_into_output_, recv_base_);
-  for (int member = 0; member < members(); ++member) {
+  for (int member : far_to_) {
     Peer& peer = peers_[member];
-    if (member == plan_.me)
-      continue;
     const TransposePeer& boxes = plan_.peers[member];
     if (!send_from_input_) {
       peer.pack = prepare_copy(boxes.send, packed_region(boxes.send.n, plan_.message_order, boxes.send_slot),
-                               channel.item, keep_.streaming);
+                               channel.item, streaming_);
     }
     if (!receive_into_output_) {
       peer.unpack = prepare_copy(packed_region(boxes.recv.n, plan_.message_order, boxes.recv_slot), boxes.recv,
-                                 channel.item, keep_.streaming);
+                                 channel.item, streaming_);
     }
   }
   // The choice between the two collectives rests on what all ranks of the group know alike.
@@ -173,38 +175,30 @@ TransposeAllToAll::TransposeAllToAll(const TransposePlan& plan, const Channel& c
 void TransposeAllToAll::gather_side(bool Peer::* direct, int64_t Peer::* where, bool& from_array, int64_t& base) {
   int64_t first = INT64_MAX, last = 0;
   from_array = true;
-  for (int member = 0; member < members(); ++member) {
-    if (member == plan_.me)
-      continue;
+  for (int member : far_to_) {
     from_array = from_array && peers_[member].*direct;
     first = std::min(first, peers_[member].*where);
     last = std::max(last, peers_[member].*where);
   }
-  from_array = from_array && last - first <= INT_MAX;
-  for (int member = 0; member < members(); ++member) {
+  from_array = from_array && (all_near() || last - first <= INT_MAX);
+  base = all_near() ? 0 : INT64_MAX;
+  for (int member : far_to_) {
     Peer& peer = peers_[member];
-    if (from_array || member == plan_.me)
-      continue;
-    peer.*direct = false;
-    peer.*where = where == &Peer::send_at ? plan_.peers[member].send_slot : plan_.peers[member].recv_slot;
+    if (!from_array) {
+      peer.*direct = false;
+      peer.*where = where == &Peer::send_at ? plan_.peers[member].send_slot : plan_.peers[member].recv_slot;
+    }
+    base = std::min(base, peer.*where);
   }
-  base = INT64_MAX;
-  for (int member = 0; member < members(); ++member) {
-    if (member != plan_.me)
-      base = std::min(base, peers_[member].*where);
-  }
-  if (alone())
-    base = 0;
 }
 
 void TransposeAllToAll::make_counts() {
   for (int member = 0; member < members(); ++member) {
     const Peer& peer = peers_[member];
-    const bool other = member != plan_.me;
-    send_counts_.push_back(static_cast<int>(other ? peer.send_count : 0));
-    recv_counts_.push_back(static_cast<int>(other ? peer.recv_count : 0));
-    send_displacements_.push_back(static_cast<int>(other ? peer.send_at - send_base_ : 0));
-    recv_displacements_.push_back(static_cast<int>(other ? peer.recv_at - recv_base_ : 0));
+    send_counts_.push_back(static_cast<int>(peer.far ? peer.send_count : 0));
+    recv_counts_.push_back(static_cast<int>(peer.far ? peer.recv_count : 0));
+    send_displacements_.push_back(static_cast<int>(peer.far ? peer.send_at - send_base_ : 0));
+    recv_displacements_.push_back(static_cast<int>(peer.far ? peer.recv_at - recv_base_ : 0));
   }
 }
 
@@ -227,33 +221,24 @@ void TransposeAllToAll::make_types() {
   recv_displacements_.assign(members(), 0);
   for (int member = 0; member < members(); ++member) {
     const Peer& peer = peers_[member];
-    const bool other = member != plan_.me;
-    send_counts_.push_back(other && peer.send_count > 0);
-    recv_counts_.push_back(other && peer.recv_count > 0);
-    send_types_.push_back(make(other ? peer.send_count : 0, peer.send_at - send_base_));
-    recv_types_.push_back(make(other ? peer.recv_count : 0, peer.recv_at - recv_base_));
+    send_counts_.push_back(peer.far && peer.send_count > 0);
+    recv_counts_.push_back(peer.far && peer.recv_count > 0);
+    send_types_.push_back(make(peer.far ? peer.send_count : 0, peer.send_at - send_base_));
+    recv_types_.push_back(make(peer.far ? peer.recv_count : 0, peer.recv_at - recv_base_));
   }
 }
 
 TransposeAllToAll::~TransposeAllToAll() {
   int ended = 0;
   MPI_Finalized(&ended);
-  if (ended)
-    return;
-  for (MPI_Datatype& type : send_types_)
-    MPI_Type_free(&type);
-  for (MPI_Datatype& type : recv_types_)
-    MPI_Type_free(&type);
+  if (ended) return;
+  for (MPI_Datatype& type : send_types_) MPI_Type_free(&type);
+  for (MPI_Datatype& type : recv_types_) MPI_Type_free(&type);
 }
 
-void TransposeAllToAll::run(const void* input, void* output, void* work) {
-  const int size = members(), me = plan_.me;
-  for (int member = 0; member < size; ++member) {
-    if (member != me)
-      pack(member, input, work);
-  }
-  keep_first(input, output, work);
-  if (size > 1) {
+void TransposeAllToAll::run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) {
+  for (int to : far_to_) pack(to, input, work);
+  if (!all_near()) {
     const char* send = at(send_from_input_ ? input : work, send_base_, channel_.item);
     char* receive = at(receive_into_output_ ? output : work, recv_base_, channel_.item);
     if (typed_) {
@@ -266,11 +251,8 @@ void TransposeAllToAll::run(const void* input, void* output, void* work) {
                 "MPI_Alltoallv");
     }
   }
-  for (int member = 0; member < size; ++member) {
-    if (member != me)
-      unpack(member, work, output);
-  }
-  keep_last(output, work);
+  run_near(input, input_bytes, output, output_bytes, work, [] {});
+  for (int from : far_from_) unpack(from, work, output);
 }
 
 } // namespace cudecomp

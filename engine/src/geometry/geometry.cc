@@ -9,8 +9,7 @@ namespace cudecomp {
 
 int64_t Split::smallest() const {
   int64_t least = count(0);
-  for (int part = 1; part < parts(); ++part)
-    least = std::min(least, count(part));
+  for (int part = 1; part < parts(); ++part) least = std::min(least, count(part));
   return least;
 }
 
@@ -18,13 +17,11 @@ Split split_points(int64_t n, int64_t n_dist, int parts) {
   Split split;
   split.start.resize(static_cast<size_t>(parts) + 1);
   const int64_t each = n_dist / parts, more = n_dist % parts;
-  for (int part = 0; part < parts; ++part)
-    split.start[part + 1] = split.start[part] + each + (part < more ? 1 : 0);
+  for (int part = 0; part < parts; ++part) split.start[part + 1] = split.start[part] + each + (part < more ? 1 : 0);
 
   // Parts behind the last one with points stay empty: they begin where the grid ends.
   const int last = each > 0 ? parts - 1 : static_cast<int>(more) - 1;
-  for (int part = last + 1; part <= parts; ++part)
-    split.start[part] = n;
+  for (int part = last + 1; part <= parts; ++part) split.start[part] = n;
   return split;
 }
 
@@ -40,8 +37,7 @@ Decomposition::Decomposition(const Triple& gdims, const Triple& gdims_dist, int 
 int Decomposition::parts(int axis, int dim) const { return split(axis, dim).parts(); }
 
 const Split& Decomposition::split(int axis, int dim) const {
-  if (dim == axis)
-    return whole_[dim];
+  if (dim == axis) return whole_[dim];
   return dim == dim_over_rows(axis) ? over_rows_[dim] : over_cols_[dim];
 }
 
@@ -73,10 +69,8 @@ Layout make_layout(const Triple& owned, const std::array<int, 3>& order, const T
 
 int shifted(int from, int displacement, int size, bool periodic) {
   const int64_t to = static_cast<int64_t>(from) + displacement;
-  if (to >= 0 && to < size)
-    return static_cast<int>(to);
-  if (!periodic)
-    return -1;
+  if (to >= 0 && to < size) return static_cast<int>(to);
+  if (!periodic) return -1;
   return static_cast<int>(((to % size) + size) % size);
 }
 

@@ -20,8 +20,7 @@ HaloPlan plan_halo(const Decomposition& decomposition, int row, int col, const H
 
   // Faces span the halos of the other dims, so that updates in turn fill edges and corners; padding stays out.
   Triple face;
-  for (int other = 0; other < 3; ++other)
-    face[other] = other == dim ? depth : mine.n[other] + 2 * shape.halo[other];
+  for (int other = 0; other < 3; ++other) face[other] = other == dim ? depth : mine.n[other] + 2 * shape.halo[other];
   const auto face_at = [&](int64_t local) {
     Region region;
     region.n = face;
@@ -41,8 +40,7 @@ HaloPlan plan_halo(const Decomposition& decomposition, int row, int col, const H
     direction.send_slot = side * slot_round(points);
     direction.recv_slot = (2 + side) * slot_round(points);
     // A rank whose pencil holds no points has faces of halo alone: nothing in them belongs to anyone.
-    if (mine.points() == 0)
-      direction.to = direction.from = -1;
+    if (mine.points() == 0) direction.to = direction.from = -1;
   }
   plan.work_size = 4 * slot_round(points);
   return plan;

@@ -20,8 +20,7 @@ Region packed_region(const Triple& n, const std::array<int, 3>& order, int64_t o
 bool is_dense(const Region& region, const std::array<int, 3>& order) {
   int64_t elements = 1;
   for (int dim : order) {
-    if (region.n[dim] != 1 && region.stride[dim] != elements)
-      return false;
+    if (region.n[dim] != 1 && region.stride[dim] != elements) return false;
     elements *= region.n[dim];
   }
   return true;

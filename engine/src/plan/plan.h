@@ -41,6 +41,7 @@ struct TransposePlan {
   int me;                           ///< calling rank's place in the group
   std::vector<TransposePeer> peers; ///< by place in the group, the calling rank included
   std::array<int, 3> message_order; ///< order of the points in messages, alike on all ranks
+  std::array<int, 3> piece_order;   ///< axes to keep whole when a message is cut: those contiguous on either side first
   int64_t largest_message;          ///< points of the largest message between any two ranks of the group
   int64_t work_size;                ///< elements of workspace, slots included
 };

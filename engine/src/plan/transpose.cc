@@ -42,6 +42,11 @@ TransposePlan plan_transpose(const Decomposition& decomposition, int row, int co
   // The order that lets one side send or receive without packing, if there is one; every rank decides alike.
   plan.message_order =
       shape.output_order[2] == shape.to && shape.input_order[2] != shape.from ? shape.output_order : shape.input_order;
+  plan.piece_order = shape.input_order;
+  if (shape.input_order[0] != shape.output_order[0]) {
+    plan.piece_order[1] = shape.output_order[0];
+    plan.piece_order[2] = 3 - plan.piece_order[0] - plan.piece_order[1];
+  }
   int64_t send_slot = 0, recv_size = 0;
   for (int member = 0; member < members; ++member) {
     TransposePeer& peer = plan.peers[member];

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef CUDECOMP_EXCHANGE_NODE_EXCHANGE_H
+#define CUDECOMP_EXCHANGE_NODE_EXCHANGE_H
+
+#include <memory>
+#include <vector>
+
+#include "copy/copy.h"
+#include "exchange/node.h"
+#include "plan/plan.h"
+
+namespace cudecomp {
+
+/**
+ * A box cut into pieces of at most some number of points. The axes of `order` are kept whole for as long as they fit, the
+ * second one to a good part even where the first is long: the one may be contiguous in the source, the other in the
+ * destination.
+ */
+class Pieces {
+public:
+  Pieces() = default;
+  Pieces(const Triple& n, const std::array<int, 3>& order, int64_t most);
+
+  int64_t count() const { return count_; }
+  /** First point and extents of a piece. */
+  void get(int64_t piece, Triple& begin, Triple& n) const;
+
+private:
+  Triple n_{}, step_{}, pieces_{};
+  std::array<int, 3> order_{};
+  int64_t count_ = 0;
+};
+
+/** A copy that is run piece by piece. */
+class PiecewiseCopy {
+public:
+  PiecewiseCopy() = default;
+  PiecewiseCopy(const Region& src, const Region& dst, const std::array<int, 3>& order, int item, int64_t bytes,
+                bool streaming);
+
+  int64_t pieces() const { return pieces_.count(); }
+  void run(int64_t piece, const void* src, void* dst) const;
+
+private:
+  Region src_, dst_;
+  Pieces pieces_;
+  int item_ = 0;
+  bool streaming_ = false;
+};
+
+/** One message between this rank and a peer on its node. */
+struct NodeMessage {
+  int peer;      ///< index on the node
+  Region mine;   ///< in this rank's array: the input for what it sends, the output for what it receives
+  Region theirs; ///< the same points in the peer's array
+};
+
+/**
+ * Exchanges messages with ranks of the same node. Per message, whichever is possible first: the receiver reads the
+ * sender's array, the sender writes the receiver's array, or the data goes through the pair's ring of slots.
+ */
+class NodeExchange {
+public:
+  /**
+   * @param staged the output may lie over the input: arriving data waits in the workspace until all has left
+   * @param order order of the points in slots, alike on both sides
+   */
+  NodeExchange(std::shared_ptr<Node> node, const std::vector<NodeMessage>& sends,
+               const std::vector<NodeMessage>& receives, const std::array<int, 3>& order, int item, bool streaming);
+
+  /** Places in the workspace for arriving data, in the order of `receives`; needed before a staged run. */
+  void stage_at(std::vector<int64_t> slots) { stage_slots_ = std::move(slots); }
+
+  bool empty() const { return peers_.empty(); }
+
+  /**
+   * @param input_bytes, output_bytes sizes of the arrays
+   * @param idle called while nothing can move; returns whether it did something useful
+   */
+  template <typename Idle>
+  void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work, bool staged,
+           Idle idle);
+
+private:
+  enum class Path { undecided, pull, push, ring };
+  struct Message {
+    int peer; ///< place in peers_
+    Region mine, theirs;
+    Pieces pieces;
+    BoxCopy direct; ///< between the two arrays
+    Path path = Path::undecided;
+    int64_t next = 0, total = 0;
+    bool finished() const { return path != Path::undecided && next == total; }
+  };
+  struct Peer {
+    int index;
+    uint64_t operation = 0;
+    const Post* post = nullptr; ///< what the peer announced, once it has
+    bool they_use_mine = false; ///< reads my input or writes my output
+  };
+
+  void announce(const void* input, size_t input_bytes, void* output, size_t output_bytes, bool staged);
+  bool decide(Message& message, bool sending);
+  bool progress_send(Message& message, const char* input);
+  bool progress_receive(Message& message, size_t number, char* output, char* work);
+  bool others_done() const;
+  void finish_peers();
+  void unstage(const char* work, char* output);
+
+  std::shared_ptr<Node> node_;
+  std::array<int, 3> order_;
+  int item_;
+  bool streaming_;
+  std::vector<Peer> peers_;
+  std::vector<Message> sends_, receives_;
+  std::vector<int64_t> stage_slots_;
+  Post post_; ///< what this rank announces
+};
+
+/** Waits a moment: briefly at first, then giving the core to others. */
+class Patience {
+public:
+  void pause();
+  void reset() { waits_ = 0; }
+
+private:
+  unsigned waits_ = 0;
+};
+
+template <typename Idle>
+void NodeExchange::run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
+                       bool staged, Idle idle) {
+  announce(input, input_bytes, output, output_bytes, staged);
+  const char* in = static_cast<const char*>(input);
+  char* out = static_cast<char*>(output);
+  char* scratch = static_cast<char*>(work);
+  Patience patience;
+  for (bool complete = false; !complete;) {
+    complete = true;
+    bool moved = false;
+    // Several messages with one peer share its ring, so they go one after the other.
+    uint64_t busy_sends = 0, busy_receives = 0;
+    for (Message& message : sends_) {
+      if (message.finished()) continue;
+      complete = false;
+      const uint64_t bit = uint64_t{1} << (message.peer % 64);
+      if (!(busy_sends & bit)) moved = progress_send(message, in) || moved;
+      if (!message.finished()) busy_sends |= bit;
+    }
+    for (size_t number = 0; number < receives_.size(); ++number) {
+      Message& message = receives_[number];
+      if (message.finished()) continue;
+      complete = false;
+      const uint64_t bit = uint64_t{1} << (message.peer % 64);
+      if (!(busy_receives & bit)) moved = progress_receive(message, number, out, scratch) || moved;
+      if (!message.finished()) busy_receives |= bit;
+    }
+    if (moved) {
+      patience.reset();
+    } else if (!complete && !idle()) {
+      patience.pause();
+    }
+  }
+  finish_peers();
+  while (idle()) {
+  }
+  patience.reset();
+  while (!others_done()) patience.pause();
+  if (staged) unstage(scratch, out);
+}
+
+} // namespace cudecomp
+
+#endif // CUDECOMP_EXCHANGE_NODE_EXCHANGE_H

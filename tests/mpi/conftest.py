@@ -70,6 +70,7 @@ class Agreement:
         names = hashlib.sha256("\n".join(item.nodeid for item in session.items).encode()).hexdigest()
         if len(set(self._comm.allgather(names))) > 1:
             pytest.exit("ranks collected different tests", returncode=pytest.ExitCode.INTERNAL_ERROR)
+        gc.freeze()  # modules stay: collecting after each test need not look at them
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+/** @file
+ * Compares box copies and kernels with plain loops, on random boxes and memory orders. Needs no MPI. Prints what it
+ * compared; exits with 1 on any difference.
+ */
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "copy/copy.h"
+#include "copy/kernels.h"
+
+using namespace cudecomp;
+
+namespace {
+
+std::mt19937 random_bits(1);
+int compared = 0, differing = 0;
+
+int64_t number(int64_t least, int64_t most) {
+  return least + static_cast<int64_t>(random_bits() % static_cast<uint32_t>(most - least + 1));
+}
+
+std::vector<char> random_bytes(int64_t bytes) {
+  std::vector<char> out(static_cast<size_t>(bytes));
+  for (char& byte : out) byte = static_cast<char>(random_bits());
+  return out;
+}
+
+void compare(const std::vector<char>& seen, const std::vector<char>& expected, const char* what) {
+  ++compared;
+  if (seen == expected) return;
+  ++differing;
+  std::printf("differs: %s\n", what);
+}
+
+void test_box_copy(int item, bool streaming) {
+  std::array<int, 3> from{0, 1, 2}, to{0, 1, 2};
+  std::shuffle(from.begin(), from.end(), random_bits);
+  std::shuffle(to.begin(), to.end(), random_bits);
+  const Triple n{number(1, 70), number(1, 40), number(1, 20)};
+  const Layout in = make_layout(n, from, {number(0, 2), 0, 1}, {0, number(0, 3), 0});
+  const Layout out = make_layout(n, to, {1, number(0, 2), 0}, {number(0, 3), 0, 1});
+  Region src, dst;
+  src.n = dst.n = n;
+  src.stride = in.stride;
+  src.offset = in.offset({0, 0, 0});
+  dst.stride = out.stride;
+  dst.offset = out.offset({0, 0, 0});
+
+  const std::vector<char> data = random_bytes(in.size * item);
+  std::vector<char> seen = random_bytes(out.size * item), expected = seen;
+  for (int64_t z = 0; z < n[2]; ++z) {
+    for (int64_t y = 0; y < n[1]; ++y) {
+      for (int64_t x = 0; x < n[0]; ++x) {
+        std::memcpy(&expected[static_cast<size_t>(out.offset({x, y, z}) * item)],
+                    &data[static_cast<size_t>(in.offset({x, y, z}) * item)], static_cast<size_t>(item));
+      }
+    }
+  }
+  run_copy(prepare_copy(src, dst, item, streaming), data.data(), seen.data());
+  compare(seen, expected, "box copy");
+}
+
+void test_transpose_block(const Kernels& set, int item) {
+  const int64_t ni = number(1, 40), nj = number(1, 40), src_stride = ni + number(0, 3), dst_stride = nj + number(0, 3);
+  const std::vector<char> data = random_bytes(nj * src_stride * item);
+  std::vector<char> seen = random_bytes(ni * dst_stride * item), expected = seen;
+  for (int64_t i = 0; i < ni; ++i) {
+    for (int64_t j = 0; j < nj; ++j) {
+      std::memcpy(&expected[static_cast<size_t>((j + i * dst_stride) * item)],
+                  &data[static_cast<size_t>((i + j * src_stride) * item)], static_cast<size_t>(item));
+    }
+  }
+  set.transpose(item)(data.data(), src_stride, seen.data(), dst_stride, ni, nj);
+  compare(seen, expected, set.name);
+}
+
+void test_stream_row(const Kernels& set) {
+  if (!set.stream_row) return;
+  const int64_t begin = 4 * number(0, 32), bytes = 4 * number(0, 200);
+  const std::vector<char> data = random_bytes(bytes + begin);
+  std::vector<char> seen = random_bytes(bytes + begin + 64), expected = seen;
+  std::copy(data.begin(), data.begin() + bytes, expected.begin() + begin);
+  set.stream_row(seen.data() + begin, data.data(), static_cast<size_t>(bytes));
+  set.fence();
+  compare(seen, expected, set.name);
+}
+
+} // namespace
+
+int main() {
+  std::vector<const Kernels*> sets{&scalar_kernels()};
+  for (const Kernels* set : {x86_kernels(), neon_kernels()}) {
+    if (set) sets.push_back(set);
+  }
+  for (int trial = 0; trial < 300; ++trial) {
+    for (int item : {4, 8, 16}) {
+      test_box_copy(item, trial % 2 == 0);
+      for (const Kernels* set : sets) test_transpose_block(*set, item);
+    }
+    for (const Kernels* set : sets) test_stream_row(*set);
+  }
+  std::printf("kernels in use: %s\n%d compared, %d differing\n", copy_instruction_set(), compared, differing);
+  return differing != 0;
+}

@@ -141,6 +141,7 @@ class Environment:
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # Open MPI 5
             "OMPI_MCA_rmaps_base_oversubscribe": "1",  # Open MPI 4
+            "OMPI_MCA_mpi_yield_when_idle": "1",  # a waiting rank leaves the core to the others
             "OMP_NUM_THREADS": "1",
         }
         if self.wrapper:

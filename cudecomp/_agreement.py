@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from cudecomp_bindings._internal.cudecomp import LibraryLoadError
 
 from cudecomp._errors import CudecompError, InvalidUsageError
+from cudecomp_bindings._internal.cudecomp import LibraryLoadError
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -98,7 +98,8 @@ cdef int array_dtype(object array, str name, int given) except? 1:
     else:
         code = unusual_dtype(dtype, name, given)
     if given and code and code != given:
-        raise TypeError(f"{name} is of {dtype}, but dtype is DataType.{DataType(given).name}; arrays are never converted")
+        given_name = DataType(given).name
+        raise TypeError(f"{name} is of {dtype}, but dtype is DataType.{given_name}; arrays are never converted")
     return code
 
 
@@ -140,13 +141,13 @@ cdef int check_array_type(object array, str name) except -1:
 
 cdef int raise_layout_error(object array, str name, int axis, object info) except -1:
     halo, padding = info.halo_extents, info.padding
-    remedy = f"use numpy.empty(grid.get_pencil_info({axis}, {halo}, {padding}).shape, dtype)"
+    remedy = f"numpy.empty(grid.get_pencil_info({axis}, {halo}, {padding}).shape, dtype)"
     if array.shape != info.shape:
         raise InvalidUsageError(
             f"{name} has shape {array.shape}, expected {info.shape}, the {'XYZ'[axis]}-pencil of this rank with halo "
-            f"{halo} and padding {padding}; {remedy}"
+            f"{halo} and padding {padding}; use {remedy}"
         )
     raise InvalidUsageError(
-        f"{name} is not C-contiguous: its strides are {array.strides} for shape {array.shape} and {array.itemsize} bytes "
-        f"per element; use numpy.ascontiguousarray, or {remedy}"
+        f"{name} is not C-contiguous: its strides are {array.strides} for shape {array.shape} and {array.itemsize} "
+        f"bytes per element; use numpy.ascontiguousarray, or {remedy}"
     )

@@ -5,7 +5,6 @@
 from typing import TypedDict, Unpack
 
 import numpy as np
-from cudecomp_bindings import cudecomp as bindings
 
 from cudecomp._enums import AutotuneGridMode, DataType, HaloCommBackend, RankOrder, TransposeCommBackend
 from cudecomp._fields import (
@@ -21,6 +20,7 @@ from cudecomp._fields import (
     int_field,
     ints_field,
 )
+from cudecomp_bindings import cudecomp as bindings
 
 
 class _ConfigFields(TypedDict, total=False):
@@ -45,13 +45,14 @@ class GridDescConfig(Record):
         gdims: Points of the global grid along X, Y, Z, 3 integers. The only field that must be set.
         gdims_dist: Points to compute the split on, 3 integers, at most `gdims`; the surplus goes to the last part that
             owns points. All zero (the default) means `gdims`.
-        pdims: Process grid (rows, columns); the product is the number of ranks. (0, 0), the default, asks for autotuning.
+        pdims: Process grid (rows, columns); the product is the number of ranks. (0, 0), the default, asks for
+            autotuning.
         rank_order: How ranks are laid out on the process grid, a `RankOrder`. Default: ``RankOrder.DEFAULT``.
         transpose_comm_backend: How transposes communicate, a `TransposeCommBackend`. Default: ``MPI_P2P``.
         transpose_axis_contiguous: For X-, Y- and Z-pencils: whether the pencil's own axis is the fastest in memory,
             followed by the next ones cyclically; otherwise X is fastest. 3 bools. Default: all False.
-        transpose_mem_order: For X-, Y- and Z-pencils the memory order, fastest axis *first*, 3 x 3 integers. It wins over
-            `transpose_axis_contiguous`; all nine entries are set, or none. Default: all -1, unset.
+        transpose_mem_order: For X-, Y- and Z-pencils the memory order, fastest axis *first*, 3 x 3 integers. It wins
+            over `transpose_axis_contiguous`; all nine entries are set, or none. Default: all -1, unset.
         halo_comm_backend: How halo updates communicate, a `HaloCommBackend`. Default: ``MPI``.
 
     Raises:
@@ -122,8 +123,8 @@ class _OptionsFields(TypedDict, total=False):
 class GridDescAutotuneOptions(Record):
     """How ``Handle.create_grid`` measures what a configuration leaves open.
 
-    The fields are those of the C struct and behave as those of `GridDescConfig`. Fields with one entry per operation are
-    in the order X-to-Y, Y-to-Z, Z-to-Y, Y-to-X. Extents are in X, Y, Z order, in elements.
+    The fields are those of the C struct and behave as those of `GridDescConfig`. Fields with one entry per operation
+    are in the order X-to-Y, Y-to-Z, Z-to-Y, Y-to-X. Extents are in X, Y, Z order, in elements.
 
     Args:
         n_warmup_trials: Untimed trials of each candidate. Default: 3.
@@ -134,8 +135,8 @@ class GridDescAutotuneOptions(Record):
         disable_mpi_backends: Leave the MPI backends out. Default: False.
         disable_nccl_backends: Leave the NCCL backends out. Default: False.
         disable_nvshmem_backends: Leave the NVSHMEM backends out. Default: False.
-        skip_threshold: Drop a candidate whose first timed trial t satisfies ``skip_threshold * t > best``, the mean of the
-            best candidate so far. Default: 0.0, never.
+        skip_threshold: Drop a candidate whose first timed trial t satisfies ``skip_threshold * t > best``, the mean of
+            the best candidate so far. Default: 0.0, never.
         autotune_transpose_backend: Choose the transpose backend. Default: False.
         transpose_use_inplace_buffers: Per operation: input and output share a buffer, 4 bools. Default: all False.
         transpose_op_weights: Per operation: factor applied to its time, 4 numbers. Default: all 1.0.
@@ -178,7 +179,9 @@ class GridDescAutotuneOptions(Record):
     disable_mpi_backends = bool_field(False, "Leave the MPI backends out.")
     disable_nccl_backends = bool_field(False, "Leave the NCCL backends out.")
     disable_nvshmem_backends = bool_field(False, "Leave the NVSHMEM backends out.")
-    skip_threshold = float_field(0.0, "Drop a candidate whose first trial t has skip_threshold * t above the best mean.")
+    skip_threshold = float_field(
+        0.0, "Drop a candidate whose first trial t has skip_threshold * t above the best mean."
+    )
     autotune_transpose_backend = bool_field(False, "Choose the transpose backend.")
     transpose_use_inplace_buffers = bools_field((4,), False, "Per operation: input and output share a buffer.")
     transpose_op_weights = floats_field((4,), 1.0, "Per operation: factor applied to its time.")

@@ -74,18 +74,20 @@ cdef Py_ssize_t MAX_LAYOUTS = 64
 cdef class Handle:
     """A running instance of the library over the ranks of a communicator.
 
-    The library is chosen and opened by the first handle of a process. The handle works on duplicates of the communicator,
-    so its messages never meet the program's own; MPI itself is left alone. As a context manager a handle ends itself at
-    the end of the block. If the block is left by an exception nothing collective is done, since the other ranks may
-    not be leaving it, and waiting for them would hide the exception behind a hang; where all ranks catch the exception,
-    `finalize` may be called then.
+    The library is chosen and opened by the first handle of a process. The handle works on duplicates of the
+    communicator, so its messages never meet the program's own; MPI itself is left alone.
+
+    As a context manager a handle ends itself at the end of the block. If the block is left by an exception, nothing
+    collective is done: the other ranks may not be leaving it, and waiting for them would turn the exception into a
+    hang. Where all ranks catch the exception, `finalize` may be called then.
 
     Args:
         mpi_comm: An mpi4py intracommunicator, initialized, and valid as long as the handle.
 
     Raises:
         TypeError: `mpi_comm` is no mpi4py intracommunicator.
-        InvalidUsageError: MPI is not running, `mpi_comm` is ``MPI.COMM_NULL``, or ranks have chosen different libraries.
+        InvalidUsageError: MPI is not running, `mpi_comm` is ``MPI.COMM_NULL``, or ranks have chosen different
+            libraries.
         LibraryLoadError: No library can be used on some rank; a RuntimeError of ``cudecomp_bindings``.
         CudecompError: The library could not be started.
 
@@ -114,8 +116,8 @@ cdef class Handle:
     cdef bint _abandoned
     cdef str _library
     cdef object __weakref__
-    cdef readonly int rank
-    cdef readonly int nranks
+    cdef int _rank
+    cdef int _nranks
 
     def __cinit__(self, *args, **kwargs):
         self._handle = NULL
@@ -134,8 +136,8 @@ cdef class Handle:
             raise
         self._comm = mpi_comm
         self._private = private
-        self.rank = mpi_comm.Get_rank()
-        self.nranks = mpi_comm.Get_size()
+        self._rank = mpi_comm.Get_rank()
+        self._nranks = mpi_comm.Get_size()
 
     cdef int _load(self, private) except -1:
         cdef object library = None, error = None
@@ -167,11 +169,21 @@ cdef class Handle:
         """The communicator that the handle was made with, an mpi4py ``Intracomm``."""
         return self._comm
 
+    @property
+    def rank(self):
+        """The rank of this process in the communicator of the handle."""
+        return self._rank
+
+    @property
+    def nranks(self):
+        """The number of ranks of the communicator of the handle."""
+        return self._nranks
+
     def create_grid(self, config, options=None):
         """Decomposes a grid over the ranks of the handle.
 
-        The arguments are checked on every rank and compared between all of them. If one rank's are wrong, or ranks differ,
-        the same exception is raised on all ranks.
+        The arguments are checked on every rank and compared between all of them. If one rank's are wrong, or ranks
+        differ, the same exception is raised on all ranks.
 
         Args:
             config: A `GridDescConfig`, equal on all ranks. The fields that were autotuned are filled in.
@@ -202,7 +214,7 @@ cdef class Handle:
             ``cudecompGridDescCreate``
         """
         self._require_running()
-        agree_on_arguments(self._private, config, options, self.nranks)
+        agree_on_arguments(self._private, config, options, self._nranks)
         cdef ConfigStruct struct = config._struct
         # The library works on copies: while it does, another thread may change the originals.
         cdef cudecompGridDescConfig_t c_config = struct.data
@@ -294,7 +306,7 @@ cdef class Handle:
     def __repr__(self):
         if self._handle is NULL:
             return "<cudecomp.Handle, finalized>"
-        return f"<cudecomp.Handle, rank {self.rank} of {self.nranks}, {self._library}>"
+        return f"<cudecomp.Handle, rank {self._rank} of {self._nranks}, {self._library}>"
 
     def __del__(self):
         if self._handle is not NULL and not self._abandoned:
@@ -777,8 +789,8 @@ cdef class GridDesc:
         self._require_alive()
         if not self._owner._on_host:
             raise NotSupportedError(
-                "NumPy arrays need the built-in engine, but this process has loaded NVIDIA's library, which works on GPU "
-                "arrays, and this release has no support for those yet; set CUDECOMP_LIBRARY=builtin"
+                "NumPy arrays need the built-in engine, but this process has loaded NVIDIA's library, which works on "
+                "GPU arrays, and this release has no support for those yet; set CUDECOMP_LIBRARY=builtin"
             )
         return 0
 
@@ -810,8 +822,8 @@ cdef int check_same_shape(Layout source, Layout target) except -1:
     """One array object can be input and output only where both pencils have its shape."""
     if memcmp(source.shape, target.shape, sizeof(source.shape)) != 0:
         raise InvalidUsageError(
-            f"out is input, but the shape changes from {source.info.shape} to {target.info.shape}; to work in place pass "
-            f"two views from the start of one buffer with {max(source.info.size, target.info.size)} elements: "
+            f"out is input, but the shape changes from {source.info.shape} to {target.info.shape}; to work in place "
+            f"pass two views from the start of one buffer with {max(source.info.size, target.info.size)} elements: "
             "buffer[:size].reshape(shape)"
         )
     return 0
@@ -827,8 +839,8 @@ cdef int check_pair(const Operand* source, const Operand* target, object input, 
         raise InvalidUsageError("out is read-only; pass a writable array")
     if x != y and x < y + target.nbytes and y < x + source.nbytes and source.nbytes > 0 and target.nbytes > 0:
         raise InvalidUsageError(
-            f"input and out overlap in part: out starts {y - x} bytes after input; let both start at the same address to "
-            "work in place, or use memory of its own for out"
+            f"input and out overlap in part: out starts {y - x} bytes after input; let both start at the same address "
+            "to work in place, or use memory of its own for out"
         )
     return 0
 
@@ -873,7 +885,10 @@ cdef bint plain_extents_of(object value, int32_t* extents):
 cdef int periods_of(object value, bool_t* periods) except -1:
     """Three flags from an argument; None means all false."""
     cdef int i
-    checked = (False, False, False) if value is None else nested(value, (3,), as_bool, "bools (X, Y, Z)", "halo_periods")
+    if value is None:
+        periods[0] = periods[1] = periods[2] = False
+        return 0
+    checked = nested(value, (3,), as_bool, "bools (X, Y, Z)", "halo_periods")
     for i in range(3):
         periods[i] = checked[i]
     return 0

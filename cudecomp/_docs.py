@@ -10,13 +10,13 @@ output then overwrites the input. Views that overlap in any other way are refuse
 
 Args:
     input: NumPy array of this rank's {source}-pencil, of the shape that
-        ``get_pencil_info({source_axis}, input_halo_extents, input_padding)`` tells; 3-D, C-contiguous, native byte order,
-        float32, float64, complex64 or complex128.
+        ``get_pencil_info({source_axis}, input_halo_extents, input_padding)`` tells; 3-D, C-contiguous, native byte
+        order, float32, float64, complex64 or complex128.
     out: NumPy array for the {target}-pencil, writable, of the shape that
-        ``get_pencil_info({target_axis}, output_halo_extents, output_padding)`` tells and the type of `input`. None for a
-        new one.
-    dtype: A `DataType` that says what opaque storage (a void dtype of the right size) holds, and must agree with arrays of
-        any other type; None to take it from `input`. Nothing is ever converted.
+        ``get_pencil_info({target_axis}, output_halo_extents, output_padding)`` tells and the type of `input`. None for
+        a new one.
+    dtype: A `DataType` that says what opaque storage (a void dtype of the right size) holds, and must agree with
+        arrays of any other type; None to take it from `input`. Nothing is ever converted.
     input_halo_extents: Halo layers of `input` on either side along X, Y, Z; None for none.
     output_halo_extents: Halo layers of `out` on either side along X, Y, Z; None for none.
     input_padding: Unused layers of `input` at the high end along X, Y, Z; None for none.
@@ -28,8 +28,8 @@ Returns:
 
 Raises:
     TypeError: An argument has the wrong type, or an array the wrong dtype.
-    InvalidUsageError: A wrong shape, memory layout or extent, a read-only `out`, `input` and `out` overlapping in part, or
-        the grid descriptor is destroyed.
+    InvalidUsageError: A wrong shape, memory layout or extent, a read-only `out`, `input` and `out` overlapping in
+        part, or the grid descriptor is destroyed.
     NotSupportedError: The loaded library is not the built-in engine.
 
 Collective: Over the {group} group of the process grid; its ranks call it in the same order with the same settings.
@@ -57,8 +57,9 @@ See also:
 
 _UPDATE_HALOS = """Fills the halo of {axis}-pencils from the neighbours.
 
-Whole faces move, halos of the other axes included, so that updates along 0, 1 and 2 in turn also fill edges and corners;
-that is what happens when `dim` is left out. Halo at an end of the grid that is not periodic, and padding, are not touched.
+Whole faces move, halos of the other axes included, so that updates along 0, 1 and 2 in turn also fill edges and
+corners; that is what happens when `dim` is left out. Halo at an end of the grid that is not periodic, and padding, are
+not touched.
 
 Args:
     input: NumPy array of this rank's {axis}-pencil, updated in place, of the shape that
@@ -68,14 +69,14 @@ Args:
     halo_periods: Whether X, Y, Z wrap around, 3 bools; None for none.
     dim: Axis to update: 0, 1, 2 for X, Y, Z; None for all three in turn.
     padding: Unused layers at the high end along X, Y, Z; None for none.
-    dtype: A `DataType` that says what opaque storage (a void dtype of the right size) holds, and must agree with arrays of
-        any other type; None to take it from `input`.
+    dtype: A `DataType` that says what opaque storage (a void dtype of the right size) holds, and must agree with
+        arrays of any other type; None to take it from `input`.
     stream: Ignored with NumPy arrays.
 
 Raises:
     TypeError: An argument has the wrong type, or the array the wrong dtype.
-    InvalidUsageError: A wrong shape, memory layout, extent or dim, more halo than a neighbour owns, a read-only `input`,
-        or the grid descriptor is destroyed.
+    InvalidUsageError: A wrong shape, memory layout, extent or dim, more halo than a neighbour owns, a read-only
+        `input`, or the grid descriptor is destroyed.
     NotSupportedError: The loaded library is not the built-in engine.
 
 Collective: Over the group of the process grid that splits `dim`; its ranks call it in the same order with the same

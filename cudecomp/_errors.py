@@ -8,9 +8,10 @@ from cudecomp._enums import Result
 class CudecompError(RuntimeError):
     """A call failed; the base of the errors of this package.
 
-    The subclass tells the kind of failure, `result` is the code itself, and the text says what was wrong, the value seen
-    and the value expected. Arguments of a wrong *type* raise TypeError, arguments of a wrong *value* InvalidUsageError,
-    no matter whether Python or the library noticed. Errors are picklable, so they travel between ranks.
+    The subclass tells the kind of failure, `result` is the code itself, and the text says what was wrong, the value
+    seen and the value expected. Arguments of a wrong *type* raise TypeError, arguments of a wrong *value*
+    InvalidUsageError, no matter whether Python or the library noticed. Errors are picklable, so they travel between
+    ranks.
 
     Args:
         message: The text.

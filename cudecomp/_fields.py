@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields of configuration objects: descriptors over the memory of a C struct.
 
-A class lists its fields once; construction, checks, copies, equality, repr and pickling follow from the list. Assignment
-checks the whole value before it changes anything. What a field *means* is checked later, when a grid is created, since
-fields are set one by one, and elements of array fields are set behind Python's back.
+A class lists its fields once; construction, checks, copies, equality, repr and pickling follow from the list.
+Assignment checks the whole value before it changes anything. What a field *means* is checked later, when a grid is
+created, since fields are set one by one, and elements of array fields are set behind Python's back.
 """
 
 import difflib
@@ -162,6 +162,8 @@ class Record:
 
     _fields: ClassVar[dict[str, Field[Any, Any]]] = {}
     _struct_type: ClassVar[type]
+    _struct: Any
+    _views: dict[str, npt.NDArray[Any]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -213,7 +215,7 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._plain() == other._plain()  # type: ignore[attr-defined,no-any-return]
+        return self._plain() == other._plain()
 
     def __repr__(self) -> str:
         """Fields that differ from their defaults, as a call that makes an equal object."""

@@ -9,10 +9,10 @@ import platform
 from typing import Any
 
 import numpy as np
-from cudecomp_bindings._internal import cudecomp as loader
 
 from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
 from cudecomp._version import __version__
+from cudecomp_bindings._internal import cudecomp as loader
 
 
 def collect() -> dict[str, Any]:

@@ -11,7 +11,8 @@ class PencilInfo:
 
     `shape`, `lo`, `hi` and `order` are in *array-axis* order, slowest axis first, so that ``np.empty(info.shape)`` is
     the local array as it stands. The C struct lists the same numbers the other way round. `halo_extents` and `padding`
-    are in X, Y, Z order. Everything is a Python int or a tuple of them; instances are immutable, hashable and picklable.
+    are in X, Y, Z order. Everything is a Python int or a tuple of them; instances are immutable, hashable and
+    picklable.
 
     Attributes:
         shape: Extents of the local array in elements, halo and padding included.

@@ -206,7 +206,12 @@ def test_a_field_takes_a_view_of_itself():
         ("pdims", (1, 2, 3), ValueError, r"pdims takes 2 integers, got 3: \(1, 2, 3\)"),
         ("transpose_mem_order", (0, 1, 2), TypeError, r"transpose_mem_order\[0\] takes 3 integers, got 0 of type int"),
         ("transpose_mem_order", [(0, 1, 2)] * 2, ValueError, r"transpose_mem_order takes 3 x 3 integers, got 2: "),
-        ("transpose_mem_order", [(0, 1, 2), (0, 1), (0, 1, 2)], ValueError, r"order\[1\] takes 3 integers, got 2: \(0, 1\)"),
+        (
+            "transpose_mem_order",
+            [(0, 1, 2), (0, 1), (0, 1, 2)],
+            ValueError,
+            r"order\[1\] takes 3 integers, got 2: \(0, 1\)",
+        ),
         ("transpose_axis_contiguous", (1, 0, 1), TypeError, r"contiguous\[0\] takes True or False, got 1 of type int"),
         ("transpose_axis_contiguous", True, TypeError, r"contiguous takes 3 bools, got True of type bool"),
         ("transpose_axis_contiguous", (True,), ValueError, r"contiguous takes 3 bools, got 1: \(True,\)"),
@@ -214,7 +219,12 @@ def test_a_field_takes_a_view_of_itself():
         ("rank_order", True, TypeError, r"rank_order takes a RankOrder, got True of type bool"),
         ("rank_order", 1.0, TypeError, r"rank_order takes a RankOrder, got 1.0 of type float"),
         ("rank_order", 2**40, ValueError, r"rank_order is 1099511627776, expected a 32-bit integer"),
-        ("halo_comm_backend", TransposeCommBackend.NCCL, TypeError, r"takes a HaloCommBackend, got .*NCCL.* of TransposeC"),
+        (
+            "halo_comm_backend",
+            TransposeCommBackend.NCCL,
+            TypeError,
+            r"takes a HaloCommBackend, got .*NCCL.* of TransposeC",
+        ),
     ],
 )
 def test_refused_assignment_leaves_the_object_as_it_was(field, value, error, text):
@@ -238,7 +248,12 @@ def test_refused_assignment_leaves_the_object_as_it_was(field, value, error, tex
         ("transpose_op_weights", (1, 2, 3), ValueError, r"transpose_op_weights takes 4 numbers, got 3: \(1, 2, 3\)"),
         ("transpose_op_weights", (1, 2, 3, "4"), TypeError, r"transpose_op_weights\[3\] takes a number, got '4'"),
         ("transpose_input_padding", [(0, 0, 0)] * 3, ValueError, r"padding takes 4 x 3 integers, got 3: "),
-        ("halo_periods", np.array([1, 0, 1]), TypeError, r"halo_periods\[0\] takes True or False, got .*1.* of type int64"),
+        (
+            "halo_periods",
+            np.array([1, 0, 1]),
+            TypeError,
+            r"halo_periods\[0\] takes True or False, got .*1.* of type int64",
+        ),
     ],
 )
 def test_refused_options(field, value, error, text):
@@ -288,7 +303,10 @@ def test_unknown_names_get_a_suggestion():
 @pytest.mark.parametrize(
     "duplicate",
     [copy.copy, copy.deepcopy, lambda record: record.copy()]
-    + [lambda record, p=protocol: pickle.loads(pickle.dumps(record, p)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)],
+    + [
+        lambda record, p=protocol: pickle.loads(pickle.dumps(record, p))
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    ],
 )
 def test_copies_are_equal_and_independent(make, duplicate):
     original = make()

@@ -5,10 +5,11 @@
 import doctest
 import inspect
 
-import cudecomp
 import numpy as np
 import pytest
 from mpi4py import MPI
+
+import cudecomp
 
 PARTS = {
     "method": ["Raises:", "Collective:", "Stream ordering:", "Threads:", "Example:", "See also:"],
@@ -55,7 +56,7 @@ def test_parts_of_class_docstrings(name, kind):
     check_parts(getattr(cudecomp, name), PARTS[kind])
 
 
-@pytest.mark.parametrize("method", methods())
+@pytest.mark.parametrize("method", [*methods()])
 def test_parts_of_method_docstrings(method):
     check_parts(method, PARTS["method"])
     doc = inspect.getdoc(method)
@@ -84,11 +85,11 @@ def test_properties_are_documented():
 
 @pytest.mark.parametrize("item", [*documented(), pytest.param(cudecomp, id="package")])
 def test_examples_run(item):
-    with cudecomp.Handle(MPI.COMM_WORLD) as handle:
-        with handle.create_grid(cudecomp.GridDescConfig(gdims=(8, 6, 4), pdims=(1, 1))) as grid:
-            names = {**vars(cudecomp), "cudecomp": cudecomp, "np": np, "MPI": MPI, "handle": handle, "grid": grid}
-            test = doctest.DocTestParser().get_doctest(item.__doc__, names, str(item), None, 0)
-            assert test.examples
-            report = []
-            failures = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(test, out=report.append).failed
-            assert not failures, "".join(report)
+    config = cudecomp.GridDescConfig(gdims=(8, 6, 4), pdims=(1, 1))
+    with cudecomp.Handle(MPI.COMM_WORLD) as handle, handle.create_grid(config) as grid:
+        names = {**vars(cudecomp), "cudecomp": cudecomp, "np": np, "MPI": MPI, "handle": handle, "grid": grid}
+        test = doctest.DocTestParser().get_doctest(item.__doc__, names, str(item), None, 0)
+        assert test.examples
+        report = []
+        failures = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(test, out=report.append).failed
+        assert not failures, "".join(report)

@@ -5,8 +5,9 @@
 import copy
 import pickle
 
-import cudecomp
 import pytest
+
+import cudecomp
 from cudecomp import Result
 from cudecomp._agreement import _by_value
 from cudecomp._errors import error_from_result

@@ -6,19 +6,20 @@ import pickle
 
 import numpy as np
 import pytest
+from mpi4py import MPI
+
 from cudecomp import (
     GridDesc,
     GridDescAutotuneOptions,
     GridDescConfig,
-    Handle,
     HaloCommBackend,
+    Handle,
     InvalidUsageError,
     NotSupportedError,
     PencilInfo,
     RankOrder,
     TransposeCommBackend,
 )
-from mpi4py import MPI
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +43,33 @@ REFUSED_CONFIGS = [
     ({"gdims": (4, 5, 0)}, r"^gdims is \(4, 5, 0\), expected at least 1 point along Z"),
     ({"gdims": (4, -5, 6)}, r"^gdims is \(4, -5, 6\), expected at least 1 point along Y"),
     ({"gdims_dist": (4, 5, 0)}, r"^gdims_dist is \(4, 5, 0\) with gdims \(4, 5, 6\), expected 1 to 6 along Z; set all"),
-    ({"gdims_dist": (-4, 5, 6)}, r"^gdims_dist is \(-4, 5, 6\) with .*, expected 1 to 4 along X; set all three entries, or"),
+    (
+        {"gdims_dist": (-4, 5, 6)},
+        r"^gdims_dist is \(-4, 5, 6\) with .*, expected 1 to 4 along X; set all three entries, or",
+    ),
     ({"gdims_dist": (4, 6, 6)}, r"^gdims_dist is \(4, 6, 6\) with .*, expected 1 to 5 along Y"),
-    ({"pdims": (0, 0)}, r"^pdims is \(0, 0\) and there are no autotuning options; set pdims to \(rows, columns\) with a prod"),
-    ({"pdims": (1, 0)}, r"^pdims is \(1, 0\), expected two integers of at least 1; set both, or none to have it autotuned$"),
+    (
+        {"pdims": (0, 0)},
+        r"^pdims is \(0, 0\) and there are no autotuning options; set pdims to \(rows, columns\) with a prod",
+    ),
+    (
+        {"pdims": (1, 0)},
+        r"^pdims is \(1, 0\), expected two integers of at least 1; set both, or none to have it autotuned$",
+    ),
     ({"pdims": (0, 1)}, r"^pdims is \(0, 1\), expected two integers"),
     ({"pdims": (-1, -1)}, r"^pdims is \(-1, -1\), expected two integers"),
-    ({"pdims": (2, 1)}, r"^pdims is \(2, 1\), which makes 2 pencils, but the handle has 1 rank; expected a product of 1$"),
+    (
+        {"pdims": (2, 1)},
+        r"^pdims is \(2, 1\), which makes 2 pencils, but the handle has 1 rank; expected a product of 1$",
+    ),
     ({"pdims": (2**16, 2**16)}, r"^pdims is \(65536, 65536\), which makes 4294967296 pencils"),
-    ({"rank_order": 3}, r"^rank_order is 3, expected one of RankOrder.DEFAULT, RankOrder.ROW_MAJOR, RankOrder.COL_MAJOR$"),
+    (
+        {"rank_order": 3},
+        r"^rank_order is 3, expected one of RankOrder.DEFAULT, RankOrder.ROW_MAJOR, RankOrder.COL_MAJOR$",
+    ),
     (
         {"transpose_mem_order": [(0, 1, 2), (-1, -1, -1), (-1, -1, -1)]},
-        r"^transpose_mem_order is \(-1, -1, -1\) for Y-pencils, expected a permutation of \(0, 1, 2\); set all nine entries",
+        r"^transpose_mem_order is \(-1, -1, -1\) for Y-pencils, expected a permutation of \(0, 1, 2\)",
     ),
     ({"transpose_mem_order": [(0, 1, 2), (0, 1, 2), (0, 1, 1)]}, r"^transpose_mem_order is \(0, 1, 1\) for Z-pencils"),
     ({"transpose_mem_order": [(0, 1, 3), (0, 1, 2), (0, 1, 2)]}, r"^transpose_mem_order is \(0, 1, 3\) for X-pencils"),
@@ -82,7 +98,10 @@ def test_refused_configuration(handle, fields, text):
         ({"dtype": 1}, r"^dtype is 1, expected one of DataType.FLOAT, "),
         ({"skip_threshold": -0.5}, r"^skip_threshold is -0.5, expected a finite number of at least 0$"),
         ({"skip_threshold": float("nan")}, r"^skip_threshold is nan, expected a finite number"),
-        ({"transpose_op_weights": (1, 1, float("inf"), 1)}, r"^transpose_op_weights for Z-to-Y is inf, expected a finite"),
+        (
+            {"transpose_op_weights": (1, 1, float("inf"), 1)},
+            r"^transpose_op_weights for Z-to-Y is inf, expected a finite",
+        ),
         (
             {"transpose_input_halo_extents": [(0, 0, 0), (0, -1, 0), (0, 0, 0), (0, 0, 0)]},
             r"^transpose_input_halo_extents for Y-to-Z is \(0, -1, 0\), expected at least 0 along X, Y and Z$",
@@ -135,7 +154,9 @@ def test_what_this_engine_cannot_do(handle):
 
 
 def test_the_configuration_comes_back(handle):
-    original = config(gdims_dist=(3, 4, 5), rank_order=RankOrder.COL_MAJOR, transpose_axis_contiguous=(True, False, True))
+    original = config(
+        gdims_dist=(3, 4, 5), rank_order=RankOrder.COL_MAJOR, transpose_axis_contiguous=(True, False, True)
+    )
     passed = original.copy()
     with handle.create_grid(passed) as grid:
         assert passed == original
@@ -187,7 +208,9 @@ def test_destroyed(handle):
         grid.__enter__,
     ]
     for call in calls:
-        with pytest.raises(InvalidUsageError, match=r"this GridDesc is destroyed; create a new one with Handle.create_grid"):
+        with pytest.raises(
+            InvalidUsageError, match=r"this GridDesc is destroyed; create a new one with Handle.create_grid"
+        ):
             call()
 
 
@@ -198,7 +221,13 @@ def test_pencil_info_is_in_array_axis_order(handle):
     with handle.create_grid(config(transpose_mem_order=[(0, 1, 2), (1, 2, 0), (2, 0, 1)])) as grid:
         x = grid.get_pencil_info(0, (1, 0, 0), (0, 0, 2))
         assert x == PencilInfo(
-            shape=(8, 5, 6), lo=(0, 0, 0), hi=(5, 4, 3), order=(2, 1, 0), halo_extents=(1, 0, 0), padding=(0, 0, 2), size=240
+            shape=(8, 5, 6),
+            lo=(0, 0, 0),
+            hi=(5, 4, 3),
+            order=(2, 1, 0),
+            halo_extents=(1, 0, 0),
+            padding=(0, 0, 2),
+            size=240,
         )
         assert grid.get_pencil_info(1).order == (0, 2, 1)
         assert grid.get_pencil_info(1).shape == (4, 6, 5)

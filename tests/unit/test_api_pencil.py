@@ -6,8 +6,9 @@ import copy
 import dataclasses
 import pickle
 
-import cudecomp
 import pytest
+
+import cudecomp
 from cudecomp import PencilInfo
 
 FIELDS = {

@@ -38,5 +38,22 @@ def label_paragraphs(app, what, name, obj, options, lines):
         lines[index] = LABELS.sub(r":\1: ", line)
 
 
+# Napoleon takes what stands before a colon in the docstring of an attribute for a type. Here it is part of the sentence:
+# such docstrings pass it unchanged.
+sentences = {}
+
+
+def hide_sentence(app, what, name, obj, options, lines):
+    if what in ("attribute", "property"):
+        sentences[name] = lines[:]
+        lines.clear()
+
+
+def show_sentence(app, what, name, obj, options, lines):
+    lines[:] = sentences.pop(name, lines)
+
+
 def setup(app):
-    app.connect("autodoc-process-docstring", label_paragraphs)
+    app.connect("autodoc-process-docstring", hide_sentence, priority=100)
+    app.connect("autodoc-process-docstring", show_sentence, priority=900)
+    app.connect("autodoc-process-docstring", label_paragraphs, priority=950)

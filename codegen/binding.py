@@ -155,7 +155,7 @@ class Binder:
         arguments = []
         for parameter in function.parameters:
             argument = self._argument(function, parameter, parameter.name in facts.out)
-            argument.doc = function.comment.parameters.get(parameter.name, "")
+            argument.doc = _document(parameter.type, function.comment.parameters.get(parameter.name, ""))
             arguments.append(argument)
         return BoundFunction(
             function.name, facts.python, arguments, facts.gil == "kept", checked, result, value, stub, function.comment
@@ -288,6 +288,13 @@ class Binder:
         if kind.kind == "enum":
             return self.annotations.enum_name(kind.name)
         return {"bool": "bool", "float": "float"}.get(kind.kind, "int")
+
+
+def _document(kind: Type, comment: str) -> str:
+    """A parameter's comment, with what Python users must know of communicators."""
+    more = {"MPI_Comm": "the value of the C handle, ``comm.handle`` of mpi4py", "MPI_Fint": "``comm.py2f()`` of mpi4py"}
+    name = kind.name if kind.kind == "comm" else kind.typedef
+    return "; ".join(part for part in (comment, more.get(name, "")) if part)
 
 
 def expression(node: Expression, boolean: bool = False) -> str:

@@ -236,8 +236,8 @@ class _Context:
             "structs": structs,
             "handles": header.handles,
             "constants": [
-                *((constant.name, constant.value, constant.pointer) for constant in header.constants),
-                *((member.name, member.value, False) for member in loose),
+                *(_constant(constant.name, constant.value, constant.pointer) for constant in header.constants),
+                *(_constant(member.name, member.value) for member in loose),
             ],
             "constant_name": self.annotations.constant_name,
             "functions": header.functions,
@@ -313,6 +313,11 @@ class _Context:
     def _enum(self, enum: Enum) -> EmittedEnum:
         if enum.size != 4:
             raise CodegenError(f"not supported: enum {enum.name} takes {enum.size} bytes; enums of 4 bytes are")
+        for member in enum.members:
+            if not -(2**31) <= member.value < 2**31:
+                raise CodegenError(
+                    f"not supported: enum {enum.name}: {member.name} = {member.value} does not fit an int"
+                )
         members = [
             EmittedMember(member.name, name, member.value, _sentence(member.comment))
             for member, name in zip(enum.members, self.annotations.member_names(enum), strict=True)
@@ -375,6 +380,17 @@ class _Context:
             doc=_sentence(field.comment) or f"Field ``{field.name}``.",
             stub=enum or {"bool": "bool", "float": "float"}.get(element.kind, "int"),
         )
+
+
+def _constant(name: str, value: int, pointer: bool = False) -> dict[str, object]:
+    """A constant for the templates, with its C literal and type."""
+    if pointer:
+        return {"name": name, "value": value, "literal": f"(void*){value}", "type": "void*"}
+    if -(2**31) <= value < 2**31:
+        return {"name": name, "value": value, "literal": str(value), "type": "const int"}
+    if value < 2**63:
+        return {"name": name, "value": value, "literal": f"{value}LL", "type": "const int64_t"}
+    return {"name": name, "value": value, "literal": f"{value}ULL", "type": "const uint64_t"}
 
 
 def _verbatim_type(kind: Type) -> str:

@@ -25,6 +25,7 @@ class Type:
     const: bool = False
     target: Type | None = None
     length: int | None = None  # of an array; None for []
+    typedef: str = ""  # the name it had in the header, where that says something about its use
 
     @property
     def shape(self) -> tuple[int | None, ...]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from clang.cindex import Cursor, CursorKind, Diagnostic, Index, TranslationUnit, TypeKind
@@ -248,7 +249,7 @@ class _Reader:
         raise self._fail(at, f"type {clang.spelling} of {at.spelling}")
 
     def _with_const(self, kind: Type, const: bool) -> Type:
-        return Type(**{**kind.__dict__, "const": True}) if const else kind
+        return replace(kind, const=True) if const else kind
 
     def _enum_type(self, clang: ClangType, const: bool) -> Type:
         """An enum used as a type; one without a name is just a number."""
@@ -266,6 +267,8 @@ class _Reader:
         kind = self._type(declaration.underlying_typedef_type, at)
         if kind.kind in ("int", "char") and name in _KNOWN_INTEGERS:
             return Type("int", name, kind.size, kind.signed)
+        if name == "MPI_Fint":
+            return replace(kind, typedef=name)
         if kind.kind == "pointer" and kind.target.kind == "opaque":
             return Type("handle" if self._is_ours(declaration) else "stream", name)
         return kind
@@ -287,6 +290,7 @@ class _Reader:
         # One line per macro, so that an error tells which macro it is about.
         probe = f'#include "{self.path.resolve()}"\n'
         probe += "".join(f"enum {{ probe_{name} = (long)({name}) }};\n" for name in names)
+        probe += "".join(f"enum {{ negative_{name} = ({name}) < 0 }};\n" for name in names)
         unit = Index.create().parse("probe.c", args=[*_ARGUMENTS, "-w"], unsaved_files=[("probe.c", probe)])
         failed = {
             diagnostic.location.line
@@ -294,17 +298,20 @@ class _Reader:
             if diagnostic.severity >= Diagnostic.Error and diagnostic.location.file.name == "probe.c"
         }
         values = {
-            child.spelling.removeprefix("probe_"): child.enum_value
+            child.spelling: child.enum_value
             for cursor in unit.cursor.get_children()
             if cursor.kind == CursorKind.ENUM_DECL and cursor.location.file.name == "probe.c"
             for child in cursor.get_children()
         }
         constants, skipped = [], []
         for line, name in enumerate(names, start=2):
-            if line in failed or name not in values:
+            value = values.get(f"probe_{name}")
+            if line in failed or value is None:
                 skipped.append(name)
-            else:
-                constants.append(Constant(name, values[name], self._is_pointer(name, macros)))
+                continue
+            if value < 0 and not values.get(f"negative_{name}"):
+                value += 1 << 64  # an unsigned number, which the cast to long has wrapped
+            constants.append(Constant(name, value, self._is_pointer(name, macros)))
         return constants, skipped
 
     def _is_pointer(self, name: str, macros: list[Cursor]) -> bool:

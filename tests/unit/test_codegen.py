@@ -159,7 +159,8 @@ def test_model_of_shapes() -> None:
     model = header.summary()
     assert model["version"] == "unknown version"
     assert model["constants"] == {
-        "SHAPES_NUMBER": 7, "SHAPES_NEGATIVE": -3, "SHAPES_WIDE": 1 << 32, "SHAPES_SUM": 8, "SHAPES_NOTHING": 0,
+        "SHAPES_NUMBER": 7, "SHAPES_NEGATIVE": -3, "SHAPES_WIDE": 1 << 32, "SHAPES_HUGE": (1 << 64) - 1,
+        "SHAPES_SUM": 8, "SHAPES_NOTHING": 0,
     }  # fmt: skip
     assert set(header.skipped_macros) == {"SHAPES_H", "SHAPES_TEXT", "SHAPES_EMPTY"}
     assert model["enums"] == {
@@ -263,12 +264,12 @@ def test_shapes_fields(shapes: tuple[Path, Path]) -> None:
 
 def test_shapes_constants_and_docs(shapes: tuple[Path, Path]) -> None:
     result = run(*shapes, """
-        result = [cd.NUMBER, cd.NEGATIVE, cd.WIDE, cd.SUM, cd.NOTHING, cd.LOOSE, cd.LOOSER, cd.Record.matrix.__doc__,
-                  cd.Record.__doc__, cd.name.__doc__]
+        result = [cd.NUMBER, cd.NEGATIVE, cd.WIDE, cd.HUGE, cd.SUM, cd.NOTHING, cd.LOOSE, cd.LOOSER,
+                  cd.Record.matrix.__doc__, cd.Record.__doc__, cd.name.__doc__]
     """)  # fmt: skip
-    assert result[:8] == [7, -3, 1 << 32, 8, 0, 11, -12, "Two rows."]
-    assert 'A second paragraph with `code` and a "quote".' in result[8]
-    assert "Returns:\n        The name, empty for none." in result[9]
+    assert result[:9] == [7, -3, 1 << 32, 2**64 - 1, 8, 0, 11, -12, "Two rows."]
+    assert 'A second paragraph with `code` and a "quote".' in result[9]
+    assert "Returns:\n        The name, empty for none." in result[10]
 
 
 @pytest.mark.parametrize("line", ["line_05", "line_07"])
@@ -552,6 +553,13 @@ def test_mistakes_between_table_and_header(
 def test_not_supported(body: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(CodegenError, match=f"not supported: (.|\n)*{message}"):
         parse_header(header_of(tmp_path, body))
+
+
+def test_enum_values_beyond_an_int(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.toml").write_text("")
+    header = header_of(tmp_path, "typedef enum { BIG = 0x80000000u } flags_t;")
+    assert main(["--header", str(header), "--out", str(tmp_path), "--annotations", str(tmp_path / "t.toml")]) == 2
+    assert "not supported: enum flags_t: BIG = 2147483648 does not fit an int" in capsys.readouterr().err
 
 
 def test_calls_of_unknown_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@
 #define SHAPES_NUMBER 7 // no doc comment
 #define SHAPES_NEGATIVE (-3)
 #define SHAPES_WIDE INT64_C(0x100000000)
+#define SHAPES_HUGE UINT64_C(0xffffffffffffffff)
 #define SHAPES_SUM (SHAPES_NUMBER + 1)
 #define SHAPES_NOTHING ((void*)0)
 #define SHAPES_CALL(x) ((x) + 1)

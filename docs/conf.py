@@ -38,8 +38,8 @@ def label_paragraphs(app, what, name, obj, options, lines):
         lines[index] = LABELS.sub(r":\1: ", line)
 
 
-# Napoleon takes what stands before a colon in the docstring of an attribute for a type. Here it is part of the sentence:
-# such docstrings pass it unchanged.
+# Napoleon takes what stands before a colon in the docstring of an attribute for a type. Here it is part of the
+# sentence: such docstrings pass it unchanged.
 sentences = {}
 
 

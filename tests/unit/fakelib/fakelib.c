@@ -35,8 +35,7 @@ static const char* three(const int32_t values[]) {
   if (!fake_recording) {
     return "";
   }
-  if (!values)
-    return "null";
+  if (!values) return "null";
   char* buffer = buffers[next++ % 8];
   snprintf(buffer, sizeof(buffers[0]), "%d,%d,%d", values[0], values[1], values[2]);
   return buffer;
@@ -44,8 +43,7 @@ static const char* three(const int32_t values[]) {
 
 static const char* flags(const bool values[]) {
   static char buffer[16];
-  if (!values)
-    return "null";
+  if (!values) return "null";
   unsigned char bytes[3];
   memcpy(bytes, values, 3);
   snprintf(buffer, sizeof(buffer), "%d,%d,%d", bytes[0], bytes[1], bytes[2]);
@@ -201,8 +199,7 @@ double fake_bare_call(void) {
   int64_t size;
   const int calls = 10000000;
   clock_gettime(CLOCK_MONOTONIC, &start);
-  for (int i = 0; i < calls; ++i)
-    function(CUDECOMP_FLOAT, &size);
+  for (int i = 0; i < calls; ++i) function(CUDECOMP_FLOAT, &size);
   clock_gettime(CLOCK_MONOTONIC, &end);
   return ((end.tv_sec - start.tv_sec) * 1e9 + (end.tv_nsec - start.tv_nsec)) / calls;
 }

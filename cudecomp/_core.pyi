@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Never, Self, SupportsIndex, TypeAlias, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _Extents: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 _Periods: TypeAlias = Sequence[bool | np.bool_] | npt.NDArray[np.bool_]
 
+@final
 class Handle:
     def __init__(self, mpi_comm: MPI.Intracomm) -> None: ...
     @property
@@ -38,7 +39,9 @@ class Handle:
     ) -> None: ...
     def __del__(self) -> None: ...
 
+@final
 class GridDesc:
+    def __init__(self, *args: Never, **kwargs: Never) -> None: ...
     @property
     def handle(self) -> Handle: ...
     def destroy(self) -> None: ...
@@ -46,6 +49,20 @@ class GridDesc:
     def get_pencil_info(
         self, axis: SupportsIndex, halo_extents: _Extents | None = None, padding: _Extents | None = None
     ) -> PencilInfo: ...
+    def empty(
+        self,
+        axis: SupportsIndex,
+        dtype: DataType | npt.DTypeLike,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+    ) -> npt.NDArray[Any]: ...
+    def zeros(
+        self,
+        axis: SupportsIndex,
+        dtype: DataType | npt.DTypeLike,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+    ) -> npt.NDArray[Any]: ...
     def get_transpose_workspace_size(self) -> int: ...
     def get_halo_workspace_size(self, axis: SupportsIndex, halo_extents: _Extents) -> int: ...
     def get_shifted_rank(

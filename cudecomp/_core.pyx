@@ -51,8 +51,11 @@ from cudecomp._agreement import agree
 from cudecomp._checks import check_arguments, check_communicator
 from cudecomp._config import GridDescConfig
 from cudecomp._docs import document_operations
+from cudecomp._enums import DataType
 from cudecomp._errors import InvalidUsageError, NotSupportedError, error_from_result
 from cudecomp._fields import as_bool, as_int, nested
+from cudecomp._geometry import parts_of, smallest_part
+from cudecomp._memory import allocate
 from cudecomp._pencil import PencilInfo
 
 __all__ = ["GridDesc", "Handle"]
@@ -71,6 +74,7 @@ cdef int[4] OUTPUT_AXIS = [1, 2, 1, 0]
 cdef Py_ssize_t MAX_LAYOUTS = 64
 
 
+@cython.final
 cdef class Handle:
     """A running instance of the library over the ranks of a communicator.
 
@@ -339,9 +343,12 @@ cdef class Layout:
     cdef int32_t[3] halo
     cdef int32_t[3] padding
     cdef int64_t[3] shape
+    cdef int32_t[3] parts  # of the grid along X, Y, Z
+    cdef int32_t[3] deepest  # halo that a part's neighbour can fill
     cdef object info
 
 
+@cython.final
 cdef class GridDesc:
     """One decomposition of one global grid: what each rank holds of it, and the operations that move it.
 
@@ -478,6 +485,82 @@ cdef class GridDesc:
         extents_of(halo_extents, halo, "halo_extents")
         extents_of(padding, pad, "padding")
         return self._layout(axis_number, halo, pad).info
+
+    def empty(self, axis, dtype, halo_extents=None, padding=None):
+        """Makes an array for a pencil of this rank, in memory that suits the library.
+
+        With the built-in engine the ranks of a node can reach into such arrays: operations between two of them move
+        every element once, straight to its place. Any other NumPy array works too, through a copy in between. The
+        memory goes back to the system when the last array over it dies, even after the handle has ended.
+
+        Args:
+            axis: Pencil axis: 0 for X-, 1 for Y-, 2 for Z-pencils.
+            dtype: A `DataType`, or a NumPy dtype of one: float32, float64, complex64, complex128.
+            halo_extents: Halo layers on either side along X, Y, Z; None for none.
+            padding: Unused layers at the high end along X, Y, Z; None for none.
+
+        Returns:
+            numpy.ndarray: An array with the shape of `get_pencil_info`. What it holds is not defined.
+
+        Raises:
+            TypeError: `dtype` is none of the four types, or another argument is not made of integers.
+            InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
+            MemoryError: There is not enough memory.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> grid.empty(0, cudecomp.DataType.DOUBLE).shape
+            (4, 6, 8)
+
+        See also:
+            ``cudecompBuiltinAllocate``, and `zeros`.
+        """
+        self._require_host_arrays()
+        element = element_type(dtype)
+        info = self.get_pencil_info(axis, halo_extents, padding)
+        if info.size == 0:
+            return np.empty(info.shape, element)
+        block = allocate(<intptr_t>self._owner._handle, info.size * element.itemsize)
+        return np.ndarray(info.shape, element, block)
+
+    def zeros(self, axis, dtype, halo_extents=None, padding=None):
+        """Makes an array like `empty`, filled with zeros.
+
+        Args:
+            axis: Pencil axis: 0 for X-, 1 for Y-, 2 for Z-pencils.
+            dtype: A `DataType`, or a NumPy dtype of one: float32, float64, complex64, complex128.
+            halo_extents: Halo layers on either side along X, Y, Z; None for none.
+            padding: Unused layers at the high end along X, Y, Z; None for none.
+
+        Returns:
+            numpy.ndarray: An array of zeros with the shape of `get_pencil_info`.
+
+        Raises:
+            TypeError: `dtype` is none of the four types, or another argument is not made of integers.
+            InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
+            MemoryError: There is not enough memory.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> float(grid.zeros(2, "float32", halo_extents=(1, 1, 1)).sum())
+            0.0
+
+        See also:
+            ``cudecompBuiltinAllocate``, and `empty`.
+        """
+        array = self.empty(axis, dtype, halo_extents, padding)
+        array[...] = 0
+        return array
 
     def get_transpose_workspace_size(self):
         """Tells how much workspace the transposes of this grid need; with the built-in engine they bring their own.
@@ -713,6 +796,7 @@ cdef class GridDesc:
             first = last = axis_of(dim, "dim")
         extents_of(padding, pad, "padding")
         cdef Layout layout = self._layout(axis, halo, pad)
+        check_depth(layout, halo, periods, first, last)
         acquire_host(&array, input, "input", code, layout.shape, axis, layout.info)
         try:
             if not array.writable:
@@ -769,6 +853,12 @@ cdef class GridDesc:
         memcpy(layout.padding, padding, 12)
         for i in range(3):
             layout.shape[i] = info.shape[2 - i]
+        config = self.get_config()
+        gdims, pdims = config.gdims.tolist(), config.pdims.tolist()
+        distributed = config.gdims_dist.tolist() if config.gdims_dist.any() else gdims
+        for i in range(3):
+            layout.parts[i] = parts_of(axis, i, pdims)
+            layout.deepest[i] = smallest_part(gdims[i], distributed[i], layout.parts[i])
         layout.info = PencilInfo(
             shape=reversed_triple(info.shape),
             lo=reversed_triple(info.lo),
@@ -818,6 +908,22 @@ cdef class GridDesc:
             warn_unclosed(self, "destroy()")
 
 
+ELEMENT_TYPES = {
+    DataType.FLOAT: np.dtype(np.float32),
+    DataType.DOUBLE: np.dtype(np.float64),
+    DataType.FLOAT_COMPLEX: np.dtype(np.complex64),
+    DataType.DOUBLE_COMPLEX: np.dtype(np.complex128),
+}
+
+
+cdef object element_type(object dtype):
+    """The NumPy dtype that a DataType, or anything NumPy takes for one of them, stands for."""
+    known = ELEMENT_TYPES.get(dtype) if isinstance(dtype, DataType) else np.dtype(dtype)
+    if dtype is None or known not in ELEMENT_TYPES.values():
+        raise TypeError(f"dtype is {dtype!r}, expected a DataType, or float32, float64, complex64 or complex128")
+    return known
+
+
 cdef int check_same_shape(Layout source, Layout target) except -1:
     """One array object can be input and output only where both pencils have its shape."""
     if memcmp(source.shape, target.shape, sizeof(source.shape)) != 0:
@@ -826,6 +932,20 @@ cdef int check_same_shape(Layout source, Layout target) except -1:
             f"pass two views from the start of one buffer with {max(source.info.size, target.info.size)} elements: "
             "buffer[:size].reshape(shape)"
         )
+    return 0
+
+
+cdef int check_depth(Layout layout, const int32_t* halo, const bool_t* periods, int first, int last) except -1:
+    """All dims at once, so that a refused update has not filled some of them; every rank refuses alike."""
+    cdef int dim
+    for dim in range(first, last + 1):
+        if halo[dim] > layout.deepest[dim] and (layout.parts[dim] > 1 or periods[dim]):
+            name = "XYZ"[dim]
+            raise InvalidUsageError(
+                f"halo_extents[{dim}] is {halo[dim]}, but the smallest local extent along {name} is "
+                f"{layout.deepest[dim]}: halos reach one neighbour far at most; use fewer ranks along {name} or a "
+                "thinner halo"
+            )
     return 0
 
 

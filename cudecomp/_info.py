@@ -54,16 +54,17 @@ def _describe_mpi() -> dict[str, Any]:
 
 
 def _describe_library(library: loader.LoadedLibrary) -> dict[str, Any]:
-    engine = _engine_info()
+    engine = _engine_info() or {}
     return {
         "kind": library.kind,
         "line": library.line,
         "path": library.path,
         "found_via": library.found_via,
-        "engine": engine,
-        "transpose_backends": [backend.name for backend in TransposeCommBackend if _supports(library, backend.name)],
-        "halo_backends": [backend.name for backend in HaloCommBackend if _supports(library, backend.name)],
-        "data_types": [dtype.name for dtype in DataType],
+        # NVIDIA's library may be built without some of its backends, and does not tell.
+        "transpose_backends": engine.pop("transpose_backends", list(TransposeCommBackend.__members__)),
+        "halo_backends": engine.pop("halo_backends", list(HaloCommBackend.__members__)),
+        "data_types": list(DataType.__members__),
+        "engine": engine or None,
     }
 
 
@@ -74,11 +75,6 @@ def _engine_info() -> dict[str, Any] | None:
         return None
     text = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)()
     return json.loads(text)  # type: ignore[no-any-return]
-
-
-def _supports(library: loader.LoadedLibrary, backend: str) -> bool:
-    # On the host there is nothing but MPI. NVIDIA's library may be built without NVSHMEM, and does not tell.
-    return library.kind == "nvidia" or not backend.startswith(("NCCL", "NVSHMEM"))
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -99,10 +95,10 @@ def as_text(found: dict[str, Any]) -> str:
             ("  line", f"cuDecomp {library['line']}"),
             ("  path", library["path"]),
             ("  found via", library["found_via"]),
-            *((f"  {name.replace('_', ' ')}", _plain(value)) for name, value in (library["engine"] or {}).items()),
             ("  transposes", ", ".join(library["transpose_backends"])),
             ("  halo updates", ", ".join(library["halo_backends"])),
             ("  data types", ", ".join(library["data_types"])),
+            *((f"  {name.replace('_', ' ')}", _plain(value)) for name, value in (library["engine"] or {}).items()),
         ]
     rows += [(name, value) for name, value in found["environment"].items()]
     width = max(len(name) for name, _ in rows)
@@ -111,8 +107,6 @@ def as_text(found: dict[str, Any]) -> str:
 
 def _plain(value: object) -> str:
     """A JSON value on one line, without the marks of JSON."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(item)}" for name, item in value.items())
-    if isinstance(value, list):
-        return ("." if all(isinstance(item, int) for item in value) else ", ").join(map(_plain, value))
-    return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value)

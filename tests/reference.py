@@ -209,23 +209,34 @@ def _layers(pencil: Pencil, array: np.ndarray, dim: int, start: int, stop: int) 
 
 
 class Guarded:
-    """One allocation with guard words on both sides, poisoned throughout. Remembers its content for comparison."""
+    """One allocation with guard words on both sides, poisoned throughout."""
 
     GUARD = 5
 
     def __init__(self, size: int, dtype: str, rank: int, salt: int = 0) -> None:
         self.memory = poison(size + 2 * self.GUARD, dtype, rank, salt)
+        self.guard = self.GUARD
         self.size = size
+
+    @classmethod
+    def over(cls, array: np.ndarray, rank: int, salt: int = 0) -> Guarded:
+        """The memory of an array that somebody else made, poisoned; there is no room for guard words."""
+        self = cls.__new__(cls)
+        self.memory = array.reshape(-1)
+        self.memory[...] = poison(array.size, array.dtype.name, rank, salt)
+        self.guard = 0
+        self.size = array.size
+        return self
 
     def array(self, shape: tuple[int, ...]) -> np.ndarray:
         """An array of `shape` at the start of the space between the guards."""
         n = int(np.prod(shape))
         assert n <= self.size
-        return self.memory[self.GUARD : self.GUARD + n].reshape(shape)
+        return self.memory[self.guard : self.guard + n].reshape(shape)
 
     def copy(self) -> Guarded:
         other = Guarded.__new__(Guarded)
-        other.memory, other.size = self.memory.copy(), self.size
+        other.memory, other.guard, other.size = self.memory.copy(), self.guard, self.size
         return other
 
     def difference(self, expected: Guarded) -> str | None:
@@ -239,6 +250,6 @@ class Guarded:
             return None
         first = int(wrong[0])
         return (
-            f"{wrong.size} of {self.memory.size} elements differ, first at element {first - self.GUARD} of {self.size} "
+            f"{wrong.size} of {self.memory.size} elements differ, first at element {first - self.guard} of {self.size} "
             f"(negative or beyond: guard words): saw {self.memory[first]}, expected {expected.memory[first]}"
         )

@@ -46,7 +46,7 @@ class Runner:
     def __init__(self, world: MPI.Comm) -> None:
         self._world = world
         self._comms: dict[str, MPI.Comm] = {}
-        self._handles: dict[tuple[str, ...], cudecomp.Handle] = {}
+        self._handles: dict[tuple[str | None, ...], cudecomp.Handle] = {}
 
     def close(self) -> None:
         for handle in self._handles.values():
@@ -70,9 +70,14 @@ class Runner:
         if comm == MPI.COMM_NULL:
             return None
         _, env_col, _ = table.RANK_ORDERS[case["rank_order"]]
-        limit = table.MESSAGE_LIMITS[case.levels.get("limit", "none")]
-        with environment(CUDECOMP_USE_COL_MAJOR_RANK_ORDER=env_col, CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS=limit):
-            handle = self._handle(case, comm)
+        ranks_per_node, limit = table.REACHES[case["reach"]]
+        settings = {
+            "CUDECOMP_USE_COL_MAJOR_RANK_ORDER": env_col,
+            "CUDECOMP_BUILTIN_RANKS_PER_NODE": ranks_per_node,
+            "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS": limit,
+        }
+        with environment(**settings):
+            handle = self._handle(comm, case["ranks"].partition(":")[0], settings)
             decomposition, config = configure(case)
             with handle.create_grid(config) as grid:
                 setup = Setup(comm, grid, decomposition, case["dtype"])
@@ -84,9 +89,9 @@ class Runner:
             self._comms[kind] = make_communicator(self._world, kind)
         return self._comms[kind]
 
-    def _handle(self, case: Case, comm: MPI.Comm) -> cudecomp.Handle:
+    def _handle(self, comm: MPI.Comm, kind: str, settings: dict[str, str | None]) -> cudecomp.Handle:
         # The environment is read when a handle is created: one handle for each.
-        key = (case["ranks"].partition(":")[0], case["rank_order"], case.levels.get("limit", "none"))
+        key = (kind, *settings.values())
         if key not in self._handles:
             self._handles[key] = cudecomp.Handle(comm)
         return self._handles[key]
@@ -149,7 +154,7 @@ def check_transpose(case: Case, setup: Setup) -> Iterator[str]:
     memory = []  # of all runs, so that no two runs share an address
     for run in range(RUNS):
         field = setup.field(run)
-        buffers = Buffers(case["place"], source, target, setup, salt=run)
+        buffers = Buffers(case, source, target, setup, salt=run)
         memory.append(buffers)
         source.fill(buffers.source.array(source.shape), field)
         yield from (f"run {run}: {problem}" for problem in transpose(op, setup, buffers, field, run))
@@ -160,12 +165,27 @@ class Buffers:
 
     SURPLUS = 7
 
-    def __init__(self, place: str, source: ref.Pencil, target: ref.Pencil, setup: Setup, salt: int) -> None:
-        self.place = place
+    def __init__(self, case: Case, source: ref.Pencil, target: ref.Pencil, setup: Setup, salt: int) -> None:
+        self.place = case["place"]
         self.pencils = (source, target)
-        size = max(source.size, target.size) + self.SURPLUS if place == "in" else source.size
-        self.source = ref.Guarded(size, setup.dtype, setup.rank, salt)
-        self.target = self.source if place == "in" else ref.Guarded(target.size, setup.dtype, setup.rank, salt + 2)
+        axes = ref.TRANSPOSES[case["what"].partition("/")[0]]
+        makers = table.MEMORY_PAIRS[case["memory"]]
+        if self.place == "in":
+            size = max(source.size, target.size) + self.SURPLUS
+            self.source = self.target = memory_of(makers[0], setup, axes[0], source, size, salt)
+        else:
+            self.source = memory_of(makers[0], setup, axes[0], source, source.size, salt)
+            self.target = memory_of(makers[1], setup, axes[1], target, target.size, salt + 2)
+
+
+def memory_of(maker: str, setup: Setup, axis: int, pencil: ref.Pencil, size: int, salt: int) -> ref.Guarded:
+    """Memory for `size` elements or more that starts with a pencil, the test's own or of GridDesc.empty."""
+    slowest, layer = pencil.order[0], math.prod(pencil.shape[1:])
+    if maker == "own" or layer == 0:
+        return ref.Guarded(size, setup.dtype, setup.rank, salt)
+    padding = list(pencil.padding)
+    padding[slowest] += -(-(size - pencil.size) // layer)
+    return ref.Guarded.over(setup.grid.empty(axis, setup.dtype, pencil.halo, padding), setup.rank, salt)
 
 
 def transpose(op: str, setup: Setup, buffers: Buffers, field: np.ndarray, run: int) -> Iterator[str]:
@@ -254,10 +274,10 @@ def check_halo(case: Case, setup: Setup) -> Iterator[str]:
     wanted = table.HALOS[case["halo"]] or smallest
     halo = tuple(min(wanted[d], smallest[d]) if dim_number in (d, None) else wanted[d] for d in range(3))
     update = Update(axis_number, dim_number, table.PERIODS[periods], halo, table.PADDINGS[case["padding"]])
-    yield from check_update(setup, update)
+    yield from check_update(case, setup, update)
 
 
-def check_update(setup: Setup, update: Update) -> Iterator[str]:
+def check_update(case: Case, setup: Setup, update: Update) -> Iterator[str]:
     pencils = setup.decomposition.pencils(update.axis, update.halo, update.padding)
     mine = pencils[setup.rank]
     yield from check_pencil_info(setup, update.axis, mine)
@@ -267,7 +287,9 @@ def check_update(setup: Setup, update: Update) -> Iterator[str]:
         arrays = [space.array(pencil.shape) for space, pencil in zip(everyone, pencils, strict=True)]
         for pencil, array in zip(pencils, arrays, strict=True):
             pencil.fill(array, setup.field(run))
-        space = everyone[setup.rank].copy()
+        space = memory_of(case.levels.get("memory", "own"), setup, update.axis, mine, mine.size, salt=0)
+        space.array(mine.shape)[...] = arrays[setup.rank]
+        expected = space.copy()
         memory.append(space)
         ref.update_halos(setup.decomposition, update.axis, pencils, arrays, update.periods, update.dim)
 
@@ -275,7 +297,8 @@ def check_update(setup: Setup, update: Update) -> Iterator[str]:
         result = update.run(setup, space.array(mine.shape), dtype)
         if result is not None:
             yield f"run {run}: halo updates return None, saw {result!r}"
-        if difference := space.difference(everyone[setup.rank]):
+        expected.array(mine.shape)[...] = arrays[setup.rank]
+        if difference := space.difference(expected):
             yield f"run {run}: {difference}"
 
 
@@ -306,7 +329,7 @@ def check_refused(case: Case, setup: Setup) -> Iterator[str]:
         yield f"a refused update wrote: {difference}"
 
     fits = tuple(min(1, n) for n in smallest)
-    yield from check_update(setup, Update(axis_number, dim_number, (True, True, True), fits, update.padding))
+    yield from check_update(case, setup, Update(axis_number, dim_number, (True, True, True), fits, update.padding))
 
 
 # --- geometry

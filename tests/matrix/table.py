@@ -90,8 +90,22 @@ RANK_ORDERS = {
 #: dtype: member of DataType.
 DTYPES = {"float32": "FLOAT", "float64": "DOUBLE", "complex64": "FLOAT_COMPLEX", "complex128": "DOUBLE_COMPLEX"}
 
-#: Longest message in elements, CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS.
-MESSAGE_LIMITS = {"none": None, "7": "7"}
+#: How ranks reach each other: CUDECOMP_BUILTIN_RANKS_PER_NODE, CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS.
+REACHES = {
+    "node": (None, None),  # all through shared memory
+    "mpi": ("1", None),  # all through MPI
+    "mpi-by-7": ("1", "7"),  # messages in pieces
+    "twos": ("2", None),  # nodes of two ranks: both ways at once
+    "twos-by-7": ("2", "7"),
+}
+
+#: Where input and output live: in the test's own guarded memory, or in arrays that the library makes (GridDesc.empty).
+MEMORY_PAIRS = {
+    "own": ("own", "own"),
+    "library": ("library", "library"),
+    "library>own": ("library", "own"),
+    "own>library": ("own", "library"),
+}
 
 TRANSPOSE_BACKENDS = ("MPI_P2P", "MPI_P2P_PL", "MPI_A2A")
 HALO_BACKENDS = ("MPI", "MPI_BLOCKING")
@@ -122,6 +136,7 @@ def table(nranks: int) -> dict[str, dict[str, list[str]]]:
         "grid": list(GRIDS),
         "dist": list(DISTRIBUTIONS),
         "rank_order": list(RANK_ORDERS),
+        "reach": list(REACHES) if nranks > 2 else ["node", "mpi", "mpi-by-7"] if nranks == 2 else ["node"],
     }
     return {
         # one transpose
@@ -131,9 +146,9 @@ def table(nranks: int) -> dict[str, dict[str, list[str]]]:
             "halo": list(HALO_PAIRS),
             "padding": list(PADDING_PAIRS),
             "place": ["out", "in", "new"],
+            "memory": list(MEMORY_PAIRS),
             "dtype": list(DTYPES),
             "backend": list(TRANSPOSE_BACKENDS),
-            "limit": list(MESSAGE_LIMITS),
         },
         # X to Y to Z to Y to X, back where it was
         "chain": {
@@ -150,9 +165,9 @@ def table(nranks: int) -> dict[str, dict[str, list[str]]]:
             "order": ["default", "contiguous", *ORDERS],
             "halo": list(HALOS),
             "padding": list(PADDINGS),
+            "memory": ["own", "library"],
             "dtype": list(DTYPES),
             "backend": list(HALO_BACKENDS),
-            "limit": list(MESSAGE_LIMITS),
         },
         # a halo update that is one layer too deep
         "refused": {

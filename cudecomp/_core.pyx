@@ -918,7 +918,10 @@ ELEMENT_TYPES = {
 
 cdef object element_type(object dtype):
     """The NumPy dtype that a DataType, or anything NumPy takes for one of them, stands for."""
-    known = ELEMENT_TYPES.get(dtype) if isinstance(dtype, DataType) else np.dtype(dtype)
+    if isinstance(dtype, DataType):
+        given_dtype(dtype)  # refuses values that are no member
+        return ELEMENT_TYPES[dtype]
+    known = np.dtype(dtype)
     if dtype is None or known not in ELEMENT_TYPES.values():
         raise TypeError(f"dtype is {dtype!r}, expected a DataType, or float32, float64, complex64 or complex128")
     return known
@@ -1008,10 +1011,25 @@ cdef int periods_of(object value, bool_t* periods) except -1:
     if value is None:
         periods[0] = periods[1] = periods[2] = False
         return 0
+    if plain_periods_of(value, periods):
+        return 0
     checked = nested(value, (3,), as_bool, "bools (X, Y, Z)", "halo_periods")
     for i in range(3):
         periods[i] = checked[i]
     return 0
+
+
+cdef bint plain_periods_of(object value, bool_t* periods) noexcept:
+    """The usual case, a tuple of three Python bools; false for all else, right or wrong."""
+    cdef int i
+    if type(value) is not tuple or len(<tuple>value) != 3:
+        return False
+    for i in range(3):
+        item = (<tuple>value)[i]
+        if item is not True and item is not False:
+            return False
+        periods[i] = item is True
+    return True
 
 
 cdef int axis_of(object value, str name) except -1:

@@ -7,7 +7,6 @@ Assignment checks the whole value before it changes anything. What a field *mean
 created, since fields are set one by one, and elements of array fields are set behind Python's back.
 """
 
-import difflib
 import numbers
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -188,6 +187,8 @@ class Record:
 
     @classmethod
     def _suggestion(cls, name: str) -> str:
+        import difflib  # only needed to help with a mistake
+
         close = difflib.get_close_matches(name, cls._fields, n=1)
         return f"; did you mean {close[0]!r}?" if close else f"; its fields are {', '.join(cls._fields)}"
 

@@ -47,7 +47,7 @@ def test_errors_of_different_types(handle: cudecomp.Handle, comm: MPI.Comm) -> N
     assert_raises_everywhere(
         comm,
         cudecomp.InvalidUsageError,
-        r"on rank 0.*: gdims.*on rank 1: config must",
+        r"^on ranks? 0.*: gdims.*; on rank 1: config must",
         lambda: handle.create_grid(config),
     )
 

@@ -205,6 +205,8 @@ def test_destroyed(handle):
         lambda: grid.get_shifted_rank(0, 1, 1),
         lambda: grid.transpose_x_to_y(np.ones(shape)),
         lambda: grid.update_halos_x(np.ones(shape), (0, 0, 0)),
+        lambda: grid.empty(0, "float64"),
+        lambda: grid.zeros(0, "float64"),
         grid.__enter__,
     ]
     for call in calls:

@@ -198,6 +198,49 @@ def test_the_interpreter_lock_is_released():
         assert (before, during) == ([], [True])
 
 
+# --- arrays that the library makes
+
+
+@pytest.mark.parametrize(("numpy_type", "dtype"), DTYPES.items())
+def test_arrays_made_for_a_pencil(grid, numpy_type, dtype):
+    for wanted in (dtype, numpy_type, np.dtype(numpy_type).name):
+        array = grid.empty(1, wanted, (1, 0, 2), (0, 3, 0))
+        assert (type(array), array.dtype) == (np.ndarray, np.dtype(numpy_type))
+        assert array.shape == grid.get_pencil_info(1, (1, 0, 2), (0, 3, 0)).shape
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+    assert not grid.zeros(1, dtype).any()
+
+
+@pytest.mark.parametrize("name", TRANSPOSES)
+def test_transpose_between_arrays_that_the_library_made(grid, name):
+    source, target = TRANSPOSES[name]
+    array, out = grid.empty(source, DataType.DOUBLE), grid.empty(target, DataType.DOUBLE)
+    array[...] = pencil(grid, source)
+    assert getattr(grid, f"transpose_{name}")(array, out) is out
+    np.testing.assert_array_equal(out, pencil(grid, target))
+
+
+def test_arrays_outlive_their_handle():
+    with Handle(MPI.COMM_WORLD) as handle, handle.create_grid(GridDescConfig(gdims=GDIMS, pdims=(1, 1))) as grid:
+        array = grid.zeros(0, "float64")
+        array += 1
+        part = array[1:]
+    del array
+    assert part.sum() == 100
+
+
+@pytest.mark.parametrize("dtype", [None, "float16", ">f8", int, object, "V8", True, -2])
+def test_arrays_of_the_wrong_type(grid, dtype):
+    with pytest.raises(TypeError):
+        grid.empty(0, dtype)
+
+
+def test_arrays_of_an_unknown_type(grid):
+    with pytest.raises(InvalidUsageError, match=r"^dtype is -9, expected one of FLOAT, DOUBLE"):
+        grid.empty(0, DataType(-9))
+
+
 # --- arrays that are refused
 
 

@@ -19,7 +19,8 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from mpi4py import MPI
 
-from tests.parallel import Watchdog
+from tests.matrix.table import REACHES
+from tests.parallel import Watchdog, environment
 
 WORLD = MPI.COMM_WORLD
 
@@ -139,6 +140,14 @@ def comm(world: MPI.Comm) -> Iterator[MPI.Comm]:
     yield comm
     if comm != MPI.COMM_NULL:
         comm.Free()
+
+
+@pytest.fixture(params=["node", "mpi", "twos"])
+def reach(request: pytest.FixtureRequest) -> Iterator[str]:
+    """How ranks reach each other: shared memory, MPI, or both at once."""
+    ranks_per_node, _ = REACHES[request.param]
+    with environment(CUDECOMP_BUILTIN_RANKS_PER_NODE=ranks_per_node):
+        yield request.param
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from mpi4py import MPI
 import cudecomp
 from tests import reference as ref
 from tests.mpi.support import make_config, reference_of, round_trip
-from tests.parallel import environment
+from tests.parallel import assert_raises_everywhere, environment
 
 TRANSPOSE_BACKENDS = ("MPI_P2P", "MPI_P2P_PL", "MPI_A2A")
 HALO_BACKENDS = ("MPI", "MPI_BLOCKING")
@@ -25,7 +25,7 @@ HALO_BACKENDS = ("MPI", "MPI_BLOCKING")
 @pytest.mark.parametrize("rank_order", ["ROW_MAJOR", "COL_MAJOR"])
 @pytest.mark.parametrize("op", ref.TRANSPOSES)
 def test_transposes_need_only_their_group(
-    handle: cudecomp.Handle, comm: MPI.Comm, op: str, rank_order: str, backend: str
+    reach: str, handle: cudecomp.Handle, comm: MPI.Comm, op: str, rank_order: str, backend: str
 ) -> None:
     """One column group does X <-> Y, one row group Y <-> Z, and nobody else takes part."""
     for pdims in ref.factorisations(comm.size):
@@ -53,7 +53,7 @@ def test_transposes_need_only_their_group(
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_halos_need_only_their_group(
-    handle: cudecomp.Handle, comm: MPI.Comm, axis: int, dim: int, backend: str
+    reach: str, handle: cudecomp.Handle, comm: MPI.Comm, axis: int, dim: int, backend: str
 ) -> None:
     for pdims in ref.factorisations(comm.size):
         config = make_config(comm.size, pdims=pdims, halo_comm_backend=cudecomp.HaloCommBackend[backend])
@@ -73,7 +73,7 @@ def test_halos_need_only_their_group(
 
 
 @pytest.mark.parametrize("backend", TRANSPOSE_BACKENDS)
-def test_ranks_out_of_step(handle: cudecomp.Handle, comm: MPI.Comm, backend: str) -> None:
+def test_ranks_out_of_step(reach: str, handle: cudecomp.Handle, comm: MPI.Comm, backend: str) -> None:
     """Ranks pause at different times, and nothing but the operations keeps them together."""
     pauses = random.Random(comm.rank)
     halo_backend = HALO_BACKENDS[TRANSPOSE_BACKENDS.index(backend) % 2]
@@ -94,7 +94,8 @@ def test_ranks_out_of_step(handle: cudecomp.Handle, comm: MPI.Comm, backend: str
 @pytest.mark.parametrize("elements", ["1", "2", "7", "100"])
 def test_messages_in_pieces(comm: MPI.Comm, elements: str, backend: str) -> None:
     """What is beyond the longest message goes in several."""
-    with environment(CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS=elements), cudecomp.Handle(comm) as handle:
+    settings = {"CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS": elements, "CUDECOMP_BUILTIN_RANKS_PER_NODE": "1"}
+    with environment(**settings), cudecomp.Handle(comm) as handle:
         for pdims in ref.factorisations(comm.size):
             for halo_backend in HALO_BACKENDS:
                 config = make_config(
@@ -107,15 +108,27 @@ def test_messages_in_pieces(comm: MPI.Comm, elements: str, backend: str) -> None
                     round_trip(grid, comm)
 
 
-def test_large_messages(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
-    """Beyond what MPI libraries send eagerly, so that every send needs its receive."""
-    for backend in TRANSPOSE_BACKENDS:
-        for halo_backend in HALO_BACKENDS:
-            config = make_config(
-                comm.size,
-                gdims=(64, 60, 72),
-                transpose_comm_backend=cudecomp.TransposeCommBackend[backend],
-                halo_comm_backend=cudecomp.HaloCommBackend[halo_backend],
-            )
-            with handle.create_grid(config) as grid:
-                round_trip(grid, comm)
+@pytest.mark.parametrize("backend", TRANSPOSE_BACKENDS)
+def test_large_messages(reach: str, handle: cudecomp.Handle, comm: MPI.Comm, backend: str) -> None:
+    """Beyond what MPI libraries send eagerly, and what fits into shared buffers at once."""
+    halo_backend = HALO_BACKENDS[TRANSPOSE_BACKENDS.index(backend) % 2]
+    config = make_config(
+        comm.size,
+        gdims=(96, 100, 104),
+        transpose_comm_backend=cudecomp.TransposeCommBackend[backend],
+        halo_comm_backend=cudecomp.HaloCommBackend[halo_backend],
+    )
+    with handle.create_grid(config) as grid:
+        round_trip(grid, comm)
+
+
+@pytest.mark.parametrize("variable", ["CUDECOMP_BUILTIN_RANKS_PER_NODE", "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "", "99999999999"])
+def test_bad_settings(comm: MPI.Comm, variable: str, value: str) -> None:
+    with environment(**{variable: value}):
+        assert_raises_everywhere(comm, ValueError, f'{variable} is "{value}", expected', lambda: cudecomp.Handle(comm))
+    if comm.size > 1:
+        with environment(**{variable: "1" if comm.rank == 0 else "2"}):
+            assert_raises_everywhere(comm, ValueError, f"{variable}.*rank", lambda: cudecomp.Handle(comm))
+    with cudecomp.Handle(comm) as handle, handle.create_grid(make_config(comm.size)) as grid:
+        round_trip(grid, comm)

@@ -16,55 +16,144 @@ struct Loop {
   int64_t n, src, dst;
 };
 
-/** Block of a transposition: a few cache lines along the source, longer runs along the destination. */
-constexpr int64_t block_bytes_src = 256, block_bytes_dst = 512;
+constexpr int64_t line_bytes = 64;
+constexpr bool on_line(int64_t bytes) { return bytes % line_bytes == 0; }
 
 void run_rows(const BoxCopy& copy, const char* src, char* dst) {
   const size_t bytes = static_cast<size_t>(copy.n[0]) * copy.item;
   const StreamRow stream = copy.streaming && bytes >= 256 ? kernels().stream_row : nullptr;
-  for (int64_t k = 0; k < copy.n[2]; ++k) {
-    for (int64_t j = 0; j < copy.n[1]; ++j) {
-      char* to = dst + (j * copy.dst_stride[1] + k * copy.dst_stride[2]) * copy.item;
-      const char* from = src + (j * copy.src_stride[1] + k * copy.src_stride[2]) * copy.item;
-      if (stream) {
-        stream(to, from, bytes);
-      } else {
-        std::memcpy(to, from, bytes);
+  // Where rows lie in another order on the other side, tiles of them keep runs of some length on both.
+  constexpr int64_t tile_bytes = 16 << 10;
+  const bool crossed = copy.src_stride[1] > copy.src_stride[2] && copy.n[2] > 1;
+  const int64_t tile = crossed ? std::max<int64_t>(1, tile_bytes / static_cast<int64_t>(bytes)) : copy.n[1];
+  for (int64_t k0 = 0; k0 < copy.n[2]; k0 += tile) {
+    for (int64_t j0 = 0; j0 < copy.n[1]; j0 += tile) {
+      for (int64_t k = k0; k < std::min(copy.n[2], k0 + tile); ++k) {
+        for (int64_t j = j0; j < std::min(copy.n[1], j0 + tile); ++j) {
+          char* to = dst + (j * copy.dst_stride[1] + k * copy.dst_stride[2]) * copy.item;
+          const char* from = src + (j * copy.src_stride[1] + k * copy.src_stride[2]) * copy.item;
+          if (stream) {
+            stream(to, from, bytes);
+          } else {
+            std::memcpy(to, from, bytes);
+          }
+        }
       }
     }
   }
   if (stream) kernels().fence();
 }
 
-void run_transpose(const BoxCopy& copy, const char* src, char* dst) {
-  const int item = copy.item;
-  const int64_t block_i = block_bytes_src / item, block_j = block_bytes_dst / item;
-  const TransposeBlock transpose = kernels().transpose(item);
-  const StreamRow stream = copy.streaming ? kernels().stream_row : nullptr;
-  // Streaming stores need whole lines in a row: a block is turned in the cache, then its rows are streamed.
-  alignas(64) char scratch[block_bytes_src / 4 * block_bytes_dst];
-
+/** Calls block(source, destination, ni, nj) for the blocks of every plane, of at most `most_i` by `most_j` elements. */
+template <typename Block>
+void for_blocks(const BoxCopy& copy, const char* src, char* dst, int64_t most_i, int64_t most_j, Block block) {
   for (int64_t k = 0; k < copy.n[2]; ++k) {
-    const char* src_plane = src + k * copy.src_stride[2] * item;
-    char* dst_plane = dst + k * copy.dst_stride[2] * item;
-    for (int64_t j = 0; j < copy.n[1]; j += block_j) {
-      const int64_t nj = std::min(block_j, copy.n[1] - j);
-      for (int64_t i = 0; i < copy.n[0]; i += block_i) {
-        const int64_t ni = std::min(block_i, copy.n[0] - i);
-        const char* from = src_plane + (i + j * copy.src_stride[1]) * item;
-        char* to = dst_plane + (i * copy.dst_stride[0] + j) * item;
-        if (!stream) {
-          transpose(from, copy.src_stride[1], to, copy.dst_stride[0], ni, nj);
-          continue;
-        }
-        transpose(from, copy.src_stride[1], scratch, block_j, ni, nj);
-        for (int64_t row = 0; row < ni; ++row) {
-          stream(to + row * copy.dst_stride[0] * item, scratch + row * block_j * item, static_cast<size_t>(nj) * item);
-        }
+    for (int64_t j = 0; j < copy.n[1]; j += most_j) {
+      for (int64_t i = 0; i < copy.n[0]; i += most_i) {
+        const int64_t from = i + j * copy.src_stride[1] + k * copy.src_stride[2];
+        const int64_t to = i * copy.dst_stride[0] + j + k * copy.dst_stride[2];
+        block(src + from * copy.item, dst + to * copy.item, std::min(most_i, copy.n[0] - i),
+              std::min(most_j, copy.n[1] - j));
       }
     }
   }
-  if (stream) kernels().fence();
+}
+
+/** Through the caches: blocks that fit the first level on both sides. */
+void run_transpose_cached(const BoxCopy& copy, const char* src, char* dst) {
+  const TransposeBlock transpose = kernels().transpose(copy.item);
+  for_blocks(copy, src, dst, 256 / copy.item, 512 / copy.item, [&](const char* from, char* to, int64_t ni, int64_t nj) {
+    transpose(from, copy.src_stride[1], to, copy.dst_stride[0], ni, nj);
+  });
+}
+
+/** Past the caches where every row of the destination begins on a line, but for a few elements before the first line.
+ */
+void run_transpose_lines(const BoxCopy& copy, const char* src, char* dst) {
+  const int item = copy.item;
+  const TransposeBlock transpose = kernels().transpose(item), stream = kernels().stream_transpose(item);
+  for (int64_t k = 0; k < copy.n[2]; ++k) {
+    const char* from = src + k * copy.src_stride[2] * item;
+    char* to = dst + k * copy.dst_stride[2] * item;
+    const int64_t before = (line_bytes - reinterpret_cast<uintptr_t>(to) % line_bytes) % line_bytes / item;
+    const int64_t head = std::min(copy.n[1], before);
+    if (head) transpose(from, copy.src_stride[1], to, copy.dst_stride[0], copy.n[0], head);
+    constexpr int64_t run_bytes = 2048; // of the source: long enough for its prefetcher, few enough rows to write
+    for (int64_t i = 0; i < copy.n[0]; i += run_bytes / item) {
+      stream(from + (i + head * copy.src_stride[1]) * item, copy.src_stride[1],
+             to + (i * copy.dst_stride[0] + head) * item, copy.dst_stride[0], std::min(run_bytes / item, copy.n[0] - i),
+             copy.n[1] - head);
+    }
+  }
+  kernels().fence();
+}
+
+/**
+ * Rows of a block, turned in the cache and on their way past it. Every row lies at the same place within a cache line
+ * as in the destination, so that whole lines can be streamed; the line that a block ends in waits for the next block.
+ */
+class StagedRows {
+public:
+  static constexpr int64_t rows_bytes = 512, block_bytes = 256;
+
+  StagedRows(const BoxCopy& copy, char* dst)
+      : row_bytes_(copy.dst_stride[0] * copy.item), pitch_(carry + block_bytes + line_bytes + row_bytes_ % line_bytes),
+        first_(lines_ + carry + reinterpret_cast<uintptr_t>(dst) % line_bytes), dst_(dst) {}
+
+  char* first() { return first_; }
+  int64_t pitch() const { return pitch_; }
+
+  /** Sends bytes at..at+bytes of every row; what is left of the last line stays, unless this is the end of the rows. */
+  void stream(int64_t rows, int64_t at, int64_t bytes, bool end) {
+    const StreamRow stream = kernels().stream_row;
+    for (int64_t row = 0; row < rows; ++row) {
+      char* data = first_ + row * pitch_;
+      char* to = dst_ + row * row_bytes_ + at;
+      const int64_t into_line = reinterpret_cast<uintptr_t>(to) % line_bytes;
+      const int64_t begin = at == 0 ? 0 : -into_line; // the bytes before came with the last block
+      const int64_t left = end ? 0 : (into_line + bytes) % line_bytes;
+      stream(to + begin, data + begin, static_cast<size_t>(bytes - left - begin));
+      if (left) std::memcpy(data - into_line, data + bytes - left, static_cast<size_t>(left));
+    }
+  }
+
+private:
+  static constexpr int64_t carry = line_bytes;
+  static constexpr int64_t most_rows = rows_bytes / 4;
+
+  int64_t row_bytes_, pitch_;
+  alignas(line_bytes) char lines_[most_rows * (carry + block_bytes + 2 * line_bytes) + 2 * line_bytes];
+  char* first_; ///< where the first row of a block goes
+  char* dst_;
+};
+
+/** Past the caches for any rows. */
+void run_transpose_staged(const BoxCopy& copy, const char* src, char* dst) {
+  const int item = copy.item;
+  const int64_t most_i = StagedRows::rows_bytes / item, most_j = StagedRows::block_bytes / item;
+  const TransposeBlock transpose = kernels().transpose(item);
+  for (int64_t k = 0; k < copy.n[2]; ++k) {
+    for (int64_t i = 0; i < copy.n[0]; i += most_i) {
+      const int64_t ni = std::min(most_i, copy.n[0] - i);
+      const char* from = src + (i + k * copy.src_stride[2]) * item;
+      StagedRows staged(copy, dst + (i * copy.dst_stride[0] + k * copy.dst_stride[2]) * item);
+      for (int64_t j = 0; j < copy.n[1]; j += most_j) {
+        const int64_t nj = std::min(most_j, copy.n[1] - j);
+        transpose(from + j * copy.src_stride[1] * item, copy.src_stride[1], staged.first(), staged.pitch() / item, ni,
+                  nj);
+        staged.stream(ni, j * item, nj * item, j + nj == copy.n[1]);
+      }
+    }
+  }
+  kernels().fence();
+}
+
+void run_transpose(const BoxCopy& copy, const char* src, char* dst) {
+  if (!copy.streaming || !kernels().stream_row) return run_transpose_cached(copy, src, dst);
+  const int item = copy.item;
+  const bool whole_items = reinterpret_cast<uintptr_t>(dst) % item == 0;
+  if (whole_items && on_line(copy.dst_stride[0] * item)) return run_transpose_lines(copy, src, dst);
+  run_transpose_staged(copy, src, dst);
 }
 
 template <int item> void run_strided(const BoxCopy& copy, const char* src, char* dst) {

@@ -24,8 +24,15 @@ void transpose_block(const void* src_base, int64_t src_stride, void* dst_base, i
 } // namespace
 
 const Kernels& scalar_kernels() {
-  static const Kernels set{
-      "scalar", transpose_block<uint32_t>, transpose_block<uint64_t>, transpose_block<Item16>, nullptr, [] {}};
+  static const Kernels set{"scalar",
+                           transpose_block<uint32_t>,
+                           transpose_block<uint64_t>,
+                           transpose_block<Item16>,
+                           nullptr,
+                           nullptr,
+                           nullptr,
+                           nullptr,
+                           [] {}};
   return set;
 }
 

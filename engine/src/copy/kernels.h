@@ -23,10 +23,15 @@ using StreamRow = void (*)(void* dst, const void* src, size_t bytes);
 struct Kernels {
   const char* name;
   TransposeBlock transpose4, transpose8, transpose16; ///< by bytes of an element
-  StreamRow stream_row;                               ///< null where the instruction set has no such stores
-  void (*fence)();                                    ///< makes streamed rows visible to other threads
+  /** The same past the caches, for destinations whose rows all begin on a cache line; null like stream_row. */
+  TransposeBlock stream_transpose4, stream_transpose8, stream_transpose16;
+  StreamRow stream_row; ///< null where the instruction set has no such stores
+  void (*fence)();      ///< makes streamed rows visible to other threads
 
   TransposeBlock transpose(int item) const { return item == 4 ? transpose4 : item == 8 ? transpose8 : transpose16; }
+  TransposeBlock stream_transpose(int item) const {
+    return item == 4 ? stream_transpose4 : item == 8 ? stream_transpose8 : stream_transpose16;
+  }
 };
 
 /** The best set that this processor runs. */

@@ -61,7 +61,8 @@ void transpose8(const void* src_base, int64_t ss, void* dst_base, int64_t ds, in
 
 const Kernels* neon_kernels() {
   // 16-byte items move as whole registers in the portable loop already.
-  static const Kernels set{"NEON", transpose4, transpose8, scalar_kernels().transpose16, nullptr, [] {}};
+  static const Kernels set{"NEON",  transpose4, transpose8, scalar_kernels().transpose16, nullptr, nullptr,
+                           nullptr, nullptr,    [] {}};
   return &set;
 }
 

@@ -17,76 +17,137 @@ namespace cudecomp {
 namespace {
 
 /**
- * Runs `tile` over whole tiles of `side` x `side` and moves the rest one by one. The tiles of one cache line of the
- * source go together: where rows lie a power of two apart they share few cache sets, and a line is gone once left.
+ * A square of `side` x `side` elements, turned in registers: rows of the source go in, rows of the destination come
+ * out, 32 bytes each.
  */
-template <typename Item, int side, typename Tile>
-inline __attribute__((always_inline)) void tiled(const Item* src, int64_t src_stride, Item* dst, int64_t dst_stride,
-                                                 int64_t ni, int64_t nj, Tile tile) {
-  constexpr int64_t line = 64 / sizeof(Item);
-  const int64_t whole_i = ni - ni % side, whole_j = nj - nj % side;
-  for (int64_t begin = 0; begin < whole_i; begin += line) {
-    const int64_t end = std::min(begin + line, whole_i);
-    for (int64_t j = 0; j < whole_j; j += side) {
-      for (int64_t i = begin; i < end; i += side) tile(src + i + j * src_stride, dst + j + i * dst_stride);
+struct Square4 {
+  using Item = uint32_t;
+  static constexpr int side = 8;
+  TARGET_AVX2 static inline void turn(const Item* src, int64_t stride, __m256i (&out)[side]) {
+    __m256 r[8], t[8];
+    for (int k = 0; k < 8; ++k) r[k] = _mm256_loadu_ps(reinterpret_cast<const float*>(src + k * stride));
+    for (int k = 0; k < 4; ++k) { // pairs of rows, interleaved
+      t[2 * k] = _mm256_unpacklo_ps(r[2 * k], r[2 * k + 1]);
+      t[2 * k + 1] = _mm256_unpackhi_ps(r[2 * k], r[2 * k + 1]);
     }
-    for (int64_t j = whole_j; j < nj; ++j) {
-      for (int64_t i = begin; i < end; ++i) dst[j + i * dst_stride] = src[i + j * src_stride];
+    for (int k = 0; k < 2; ++k) { // four rows
+      r[4 * k] = _mm256_shuffle_ps(t[4 * k], t[4 * k + 2], 0x44);
+      r[4 * k + 1] = _mm256_shuffle_ps(t[4 * k], t[4 * k + 2], 0xee);
+      r[4 * k + 2] = _mm256_shuffle_ps(t[4 * k + 1], t[4 * k + 3], 0x44);
+      r[4 * k + 3] = _mm256_shuffle_ps(t[4 * k + 1], t[4 * k + 3], 0xee);
+    }
+    for (int k = 0; k < 4; ++k) { // eight rows
+      out[k] = _mm256_castps_si256(_mm256_permute2f128_ps(r[k], r[k + 4], 0x20));
+      out[k + 4] = _mm256_castps_si256(_mm256_permute2f128_ps(r[k], r[k + 4], 0x31));
     }
   }
-  for (int64_t j = 0; j < nj; ++j) {
-    for (int64_t i = whole_i; i < ni; ++i) dst[j + i * dst_stride] = src[i + j * src_stride];
-  }
-}
-
-TARGET_AVX2 void transpose4(const void* src_base, int64_t ss, void* dst_base, int64_t ds, int64_t ni, int64_t nj) {
-  tiled<float, 8>(static_cast<const float*>(src_base), ss, static_cast<float*>(dst_base), ds, ni, nj,
-                  [=](const float* src, float* dst) TARGET_AVX2 {
-                    __m256 r[8], t[8];
-                    for (int k = 0; k < 8; ++k) r[k] = _mm256_loadu_ps(src + k * ss);
-                    for (int k = 0; k < 4; ++k) { // pairs of rows, interleaved
-                      t[2 * k] = _mm256_unpacklo_ps(r[2 * k], r[2 * k + 1]);
-                      t[2 * k + 1] = _mm256_unpackhi_ps(r[2 * k], r[2 * k + 1]);
-                    }
-                    for (int k = 0; k < 2; ++k) { // four rows
-                      const __m256 a = t[4 * k], b = t[4 * k + 1], c = t[4 * k + 2], d = t[4 * k + 3];
-                      r[4 * k] = _mm256_shuffle_ps(a, c, 0x44);
-                      r[4 * k + 1] = _mm256_shuffle_ps(a, c, 0xee);
-                      r[4 * k + 2] = _mm256_shuffle_ps(b, d, 0x44);
-                      r[4 * k + 3] = _mm256_shuffle_ps(b, d, 0xee);
-                    }
-                    for (int k = 0; k < 4; ++k) { // eight rows
-                      _mm256_storeu_ps(dst + k * ds, _mm256_permute2f128_ps(r[k], r[k + 4], 0x20));
-                      _mm256_storeu_ps(dst + (k + 4) * ds, _mm256_permute2f128_ps(r[k], r[k + 4], 0x31));
-                    }
-                  });
-}
-
-TARGET_AVX2 void transpose8(const void* src_base, int64_t ss, void* dst_base, int64_t ds, int64_t ni, int64_t nj) {
-  tiled<double, 4>(static_cast<const double*>(src_base), ss, static_cast<double*>(dst_base), ds, ni, nj,
-                   [=](const double* src, double* dst) TARGET_AVX2 {
-                     const __m256d r0 = _mm256_loadu_pd(src), r1 = _mm256_loadu_pd(src + ss);
-                     const __m256d r2 = _mm256_loadu_pd(src + 2 * ss), r3 = _mm256_loadu_pd(src + 3 * ss);
-                     const __m256d t0 = _mm256_unpacklo_pd(r0, r1), t1 = _mm256_unpackhi_pd(r0, r1);
-                     const __m256d t2 = _mm256_unpacklo_pd(r2, r3), t3 = _mm256_unpackhi_pd(r2, r3);
-                     _mm256_storeu_pd(dst, _mm256_permute2f128_pd(t0, t2, 0x20));
-                     _mm256_storeu_pd(dst + ds, _mm256_permute2f128_pd(t1, t3, 0x20));
-                     _mm256_storeu_pd(dst + 2 * ds, _mm256_permute2f128_pd(t0, t2, 0x31));
-                     _mm256_storeu_pd(dst + 3 * ds, _mm256_permute2f128_pd(t1, t3, 0x31));
-                   });
-}
-
-struct Item16 {
-  double low, high;
 };
 
-TARGET_AVX2 void transpose16(const void* src_base, int64_t ss, void* dst_base, int64_t ds, int64_t ni, int64_t nj) {
-  tiled<Item16, 2>(static_cast<const Item16*>(src_base), ss, static_cast<Item16*>(dst_base), ds, ni, nj,
-                   [=](const Item16* src, Item16* dst) TARGET_AVX2 {
-                     const __m256d r0 = _mm256_loadu_pd(&src->low), r1 = _mm256_loadu_pd(&src[ss].low);
-                     _mm256_storeu_pd(&dst->low, _mm256_permute2f128_pd(r0, r1, 0x20));
-                     _mm256_storeu_pd(&dst[ds].low, _mm256_permute2f128_pd(r0, r1, 0x31));
-                   });
+struct Square8 {
+  using Item = uint64_t;
+  static constexpr int side = 4;
+  TARGET_AVX2 static inline void turn(const Item* src, int64_t stride, __m256i (&out)[side]) {
+    __m256i r[4];
+    for (int k = 0; k < 4; ++k) r[k] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + k * stride));
+    const __m256i t0 = _mm256_unpacklo_epi64(r[0], r[1]), t1 = _mm256_unpackhi_epi64(r[0], r[1]);
+    const __m256i t2 = _mm256_unpacklo_epi64(r[2], r[3]), t3 = _mm256_unpackhi_epi64(r[2], r[3]);
+    out[0] = _mm256_permute2x128_si256(t0, t2, 0x20);
+    out[1] = _mm256_permute2x128_si256(t1, t3, 0x20);
+    out[2] = _mm256_permute2x128_si256(t0, t2, 0x31);
+    out[3] = _mm256_permute2x128_si256(t1, t3, 0x31);
+  }
+};
+
+struct Item16 {
+  uint64_t low, high;
+};
+
+struct Square16 {
+  using Item = Item16;
+  static constexpr int side = 2;
+  TARGET_AVX2 static inline void turn(const Item* src, int64_t stride, __m256i (&out)[side]) {
+    const __m256i r0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src));
+    const __m256i r1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + stride));
+    out[0] = _mm256_permute2x128_si256(r0, r1, 0x20);
+    out[1] = _mm256_permute2x128_si256(r0, r1, 0x31);
+  }
+};
+
+/** Moves a block one by one. */
+template <typename Item>
+void move_each(const Item* src, int64_t src_stride, Item* dst, int64_t dst_stride, int64_t ni, int64_t nj) {
+  for (int64_t j = 0; j < nj; ++j) {
+    for (int64_t i = 0; i < ni; ++i) dst[j + i * dst_stride] = src[i + j * src_stride];
+  }
+}
+
+/**
+ * Squares of one cache line of the source go together: where rows lie a power of two apart they share few cache sets,
+ * and a line is gone once left.
+ */
+template <typename Square>
+TARGET_AVX2 void transpose(const void* src_base, int64_t src_stride, void* dst_base, int64_t dst_stride, int64_t ni,
+                           int64_t nj) {
+  using Item = typename Square::Item;
+  constexpr int side = Square::side, line = 2 * side;
+  const Item* src = static_cast<const Item*>(src_base);
+  Item* dst = static_cast<Item*>(dst_base);
+  const int64_t whole_i = ni - ni % side, whole_j = nj - nj % side;
+  for (int64_t begin = 0; begin < whole_i; begin += line) {
+    const int64_t end = std::min<int64_t>(begin + line, whole_i);
+    for (int64_t j = 0; j < whole_j; j += side) {
+      for (int64_t i = begin; i < end; i += side) {
+        __m256i rows[side];
+        Square::turn(src + i + j * src_stride, src_stride, rows);
+        for (int k = 0; k < side; ++k) {
+          _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + j + (i + k) * dst_stride), rows[k]);
+        }
+      }
+    }
+  }
+  move_each(src + whole_j * src_stride, src_stride, dst + whole_j, dst_stride, whole_i, nj - whole_j);
+  move_each(src + whole_i, src_stride, dst + whole_i * dst_stride, dst_stride, ni - whole_i, nj);
+}
+
+/** `lines` cache lines of `side` rows of the destination, from that many squares of the source. */
+template <typename Square, int lines>
+TARGET_AVX2 inline void stream_lines(const typename Square::Item* src, int64_t src_stride, typename Square::Item* dst,
+                                     int64_t dst_stride) {
+  constexpr int side = Square::side, line = 2 * side;
+  for (int number = 0; number < lines; ++number) {
+    __m256i first[side], second[side];
+    Square::turn(src + number * line * src_stride, src_stride, first);
+    Square::turn(src + (number * line + side) * src_stride, src_stride, second);
+    for (int k = 0; k < side; ++k) {
+      __m256i* to = reinterpret_cast<__m256i*>(dst + k * dst_stride + number * line);
+      _mm256_stream_si256(to, first[k]);
+      _mm256_stream_si256(to + 1, second[k]);
+    }
+  }
+}
+
+/** Whole lines leave at once, two next to each other; the source is read in long runs that the prefetcher follows. */
+template <typename Square>
+TARGET_AVX2 void stream_transpose(const void* src_base, int64_t src_stride, void* dst_base, int64_t dst_stride,
+                                  int64_t ni, int64_t nj) {
+  using Item = typename Square::Item;
+  constexpr int side = Square::side, line = 2 * side;
+  const Item* src = static_cast<const Item*>(src_base);
+  Item* dst = static_cast<Item*>(dst_base);
+  const int64_t whole_i = ni - ni % side;
+  int64_t j = 0;
+  for (; j + 2 * line <= nj; j += 2 * line) {
+    for (int64_t i = 0; i < whole_i; i += side) {
+      stream_lines<Square, 2>(src + i + j * src_stride, src_stride, dst + j + i * dst_stride, dst_stride);
+    }
+  }
+  for (; j + line <= nj; j += line) {
+    for (int64_t i = 0; i < whole_i; i += side) {
+      stream_lines<Square, 1>(src + i + j * src_stride, src_stride, dst + j + i * dst_stride, dst_stride);
+    }
+  }
+  move_each(src + j * src_stride, src_stride, dst + j, dst_stride, whole_i, nj - j);
+  move_each(src + whole_i, src_stride, dst + whole_i * dst_stride, dst_stride, ni - whole_i, nj);
 }
 
 TARGET_AVX2 void stream_row(void* dst_base, const void* src_base, size_t bytes) {
@@ -108,7 +169,15 @@ TARGET_AVX2 void stream_row(void* dst_base, const void* src_base, size_t bytes) 
 } // namespace
 
 const Kernels* x86_kernels() {
-  static const Kernels set{"AVX2", transpose4, transpose8, transpose16, stream_row, [] { _mm_sfence(); }};
+  static const Kernels set{"AVX2",
+                           transpose<Square4>,
+                           transpose<Square8>,
+                           transpose<Square16>,
+                           stream_transpose<Square4>,
+                           stream_transpose<Square8>,
+                           stream_transpose<Square16>,
+                           stream_row,
+                           [] { _mm_sfence(); }};
   return __builtin_cpu_supports("avx2") ? &set : nullptr;
 }
 

@@ -23,6 +23,7 @@ Example:
 ``python -m cudecomp info`` tells which library is used. Importing this package neither starts MPI nor opens a library.
 """
 
+from cudecomp._autotune import AutotuneCandidate, AutotuneChoice, AutotuneMachine, AutotuneReport, AutotuneTimes
 from cudecomp._config import GridDescAutotuneOptions, GridDescConfig
 from cudecomp._core import GridDesc, Handle
 from cudecomp._enums import AutotuneGridMode, DataType, HaloCommBackend, RankOrder, Result, TransposeCommBackend
@@ -42,7 +43,12 @@ from cudecomp._pencil import PencilInfo
 from cudecomp._version import __version__
 
 __all__ = [
+    "AutotuneCandidate",
+    "AutotuneChoice",
     "AutotuneGridMode",
+    "AutotuneMachine",
+    "AutotuneReport",
+    "AutotuneTimes",
     "CudaError",
     "CudecompError",
     "CutensorError",
@@ -67,6 +73,17 @@ __all__ = [
 ]
 
 # Error texts and pickles name the public place of these classes, so that files can be moved.
-for _public in (GridDescAutotuneOptions, GridDescConfig, PencilInfo, CudecompError, *CudecompError.__subclasses__()):
+for _public in (
+    AutotuneCandidate,
+    AutotuneChoice,
+    AutotuneMachine,
+    AutotuneReport,
+    AutotuneTimes,
+    GridDescAutotuneOptions,
+    GridDescConfig,
+    PencilInfo,
+    CudecompError,
+    *CudecompError.__subclasses__(),
+):
     _public.__module__ = "cudecomp"
 del _public

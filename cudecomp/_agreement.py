@@ -69,6 +69,8 @@ def _raise_difference(comm: "MPI.Intracomm", call: str, values: Mapping[str, str
 
 def _portable_type(error: Exception) -> type[Exception]:
     """A type that other ranks can raise with nothing but a text."""
+    if isinstance(error, ImportError):
+        return ImportError
     return type(error) if isinstance(error, CudecompError | TypeError | LibraryLoadError) else InvalidUsageError
 
 

@@ -6,9 +6,11 @@ import math
 import sys
 from collections.abc import Iterable
 
+from cudecomp._autotune import AutotuneReport, require_tqdm
 from cudecomp._config import GridDescAutotuneOptions, GridDescConfig
 from cudecomp._enums import AutotuneGridMode, DataType, RankOrder
 from cudecomp._errors import InvalidUsageError
+from cudecomp._fields import as_bool
 
 _AXES = "XYZ"
 _OPERATIONS = ("X-to-Y", "Y-to-Z", "Z-to-Y", "Y-to-X")
@@ -43,6 +45,15 @@ def check_arguments(config: object, options: object, nranks: int) -> None:
     _check_memory_orders(config)
     if options is not None:
         _check_options(options)
+
+
+def check_autotune_arguments(report: object, progress: object, shows: bool) -> None:
+    """Raises TypeError for wrong types, ImportError where this rank is to show the progress and cannot."""
+    if not (report is None or isinstance(report, AutotuneReport)):
+        text = f"report must be an AutotuneReport or None, got {report!r} of type {type(report).__name__}"
+        raise TypeError(f"{text}; AutotuneReport.from_json makes one from JSON text")
+    if as_bool(progress, "progress") and shows:
+        require_tqdm()
 
 
 def _check_grid(config: GridDescConfig) -> None:

@@ -39,6 +39,7 @@ from cudecomp_bindings.cycudecomp cimport (
 
 from cudecomp._arrays cimport Operand, acquire_host, given_dtype, release_host
 
+import contextlib
 import os
 import sys
 import warnings
@@ -47,8 +48,9 @@ import weakref
 import numpy as np
 from cudecomp_bindings._internal.cudecomp import load_library
 
+from cudecomp import _autotune
 from cudecomp._agreement import agree
-from cudecomp._checks import check_arguments, check_communicator
+from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
 from cudecomp._config import GridDescConfig
 from cudecomp._docs import document_operations
 from cudecomp._enums import DataType
@@ -183,7 +185,7 @@ cdef class Handle:
         """The number of ranks of the communicator of the handle."""
         return self._nranks
 
-    def create_grid(self, config, options=None):
+    def create_grid(self, config, options=None, *, report=None, progress=False):
         """Decomposes a grid over the ranks of the handle.
 
         The arguments are checked on every rank and compared between all of them. If one rank's are wrong, or ranks
@@ -192,15 +194,20 @@ cdef class Handle:
         Args:
             config: A `GridDescConfig`, equal on all ranks. The fields that were autotuned are filled in.
             options: A `GridDescAutotuneOptions`, equal on all ranks, or None. Needed where ``pdims`` is left at (0, 0).
+            report: An `AutotuneReport`, equal on all ranks: its choice is taken and nothing is measured. It must have
+                been made for the same configuration and options, on as many ranks, on a machine of the same kind.
+            progress: True shows a progress bar of autotuning on rank 0; needs ``tqdm``.
 
         Returns:
-            GridDesc: The decomposition. It keeps this handle alive.
+            GridDesc: The decomposition. It keeps this handle alive. Its `autotune_report` tells what was measured.
 
         Raises:
             TypeError: An argument has the wrong type.
             InvalidUsageError: A field of the configuration or of the options has a wrong value, ranks have passed
-                different ones, or the handle is finalized.
-            NotSupportedError: The library or the machine cannot do what is asked for.
+                different ones, the report does not fit, a ``CUDECOMP_AUTOTUNE_...`` variable is malformed or leaves
+                nothing to choose from, or the handle is finalized.
+            NotSupportedError: The library or the machine cannot do what is asked for, or no process grid can.
+            ImportError: `progress` is set, and rank 0 has no ``tqdm``.
 
         Collective: Over all ranks of the handle.
 
@@ -218,22 +225,34 @@ cdef class Handle:
             ``cudecompGridDescCreate``
         """
         self._require_running()
-        agree_on_arguments(self._private, config, options, self._nranks)
+        agree_on_arguments(self._private, config, options, report, progress, self._nranks)
+        cdef object problem = None
         cdef ConfigStruct struct = config._struct
         # The library works on copies: while it does, another thread may change the originals.
         cdef cudecompGridDescConfig_t c_config = struct.data
         cdef cudecompGridDescAutotuneOptions_t c_options
         cdef cudecompGridDescAutotuneOptions_t* c_options_or_null = NULL
         cdef cudecompGridDesc_t address = NULL
-        cdef int result
-        if options is not None:
+        cdef int result = 0
+        cdef GridDesc grid
+        if report is not None or _autotune.tunes(config, options):
+            problem = _autotune.Problem(self._private, config, options)
+        if report is not None:
+            problem.require_fit(report)
+            c_config = (<ConfigStruct>_autotune.with_choice(config, report)._struct).data
+        elif options is not None:
             c_options = (<OptionsStruct>options._struct).data
             c_options_or_null = &c_options
-        with nogil:
-            result = cudecompGridDescCreate(self._handle, &address, &c_config, c_options_or_null)
+        show = progress and self._rank == 0 and c_options_or_null is not NULL and problem is not None
+        with _autotune.shown_progress(<intptr_t>self._handle) if show else contextlib.nullcontext():
+            with nogil:
+                result = cudecompGridDescCreate(self._handle, &address, &c_config, c_options_or_null)
         check(result, "cudecompGridDescCreate")
         struct.data = c_config
-        return self._register(address)
+        grid = self._register(address)
+        if problem is not None:
+            grid._report = problem.report(<intptr_t>address) if report is None else report
+        return grid
 
     cdef GridDesc _register(self, cudecompGridDesc_t address):
         cdef GridDesc grid = GridDesc.__new__(GridDesc)
@@ -317,11 +336,12 @@ cdef class Handle:
             warn_unclosed(self, "finalize()")
 
 
-cdef int agree_on_arguments(private, config, options, int nranks) except -1:
+cdef int agree_on_arguments(private, config, options, report, progress, int nranks) except -1:
     cdef object error = None
     cdef dict values = {}
     try:
         check_arguments(config, options, nranks)
+        check_autotune_arguments(report, progress, private.rank == 0)
         values = {f"config.{name}": text for name, text in config._texts().items()}
         values["options"] = "None" if options is None else "given"
         if options is not None:
@@ -330,7 +350,11 @@ cdef int agree_on_arguments(private, config, options, int nranks) except -1:
         values["the environment variable CUDECOMP_USE_COL_MAJOR_RANK_ORDER"] = os.environ.get(
             "CUDECOMP_USE_COL_MAJOR_RANK_ORDER", "unset"
         )
-    except (TypeError, ValueError) as caught:
+        for name, text in _autotune.filters(config, options).items():
+            values[f"the environment variable {name}"] = repr(text)
+        if report is not None:
+            values["report"] = f"one with digest {_autotune.digest(report)}"
+    except (TypeError, ValueError, ImportError) as caught:
         error = caught
     agree(private, "create_grid", error, values)
     return 0
@@ -377,6 +401,7 @@ cdef class GridDesc:
     cdef Handle _owner
     cdef Py_ssize_t _number
     cdef bint _abandoned
+    cdef object _report
     cdef tuple _layouts  # for each pencil axis a list of Layout
     cdef object __weakref__
 
@@ -391,6 +416,11 @@ cdef class GridDesc:
     def handle(self):
         """The `Handle` that the grid descriptor belongs to."""
         return self._owner
+
+    @property
+    def autotune_report(self):
+        """What was measured to make it, an `AutotuneReport`; None if nothing was, or if the library does not tell."""
+        return self._report
 
     def destroy(self):
         """Destroys the grid descriptor and frees what it owns. Calling it again is harmless.

@@ -35,6 +35,34 @@ cudecompResult_t cudecompBuiltinAllocate(cudecompHandle_t handle, size_t bytes, 
 /** Releases memory of cudecompBuiltinAllocate(), on any thread, once no operation on it is running. Not collective. */
 void cudecompBuiltinRelease(void* block);
 
+/**
+ * What autotuning measured when a grid descriptor was created, as one JSON object; "null" if nothing was tuned, and for
+ * a grid descriptor that is none. Valid until the grid descriptor is destroyed. Never null.
+ *
+ * `tuned` tells which fields were open, `chosen` holds the choice, and `candidates` lists what was tried in order: kind
+ * ("transpose" or "halo"), pdims, backend, times by operation (seconds on the fastest rank, on average and on the
+ * slowest, each the median over the trials, and the weight), total (sum of weight times slowest; null if skipped),
+ * skipped (why, or null), chosen.
+ */
+const char* cudecompBuiltinGetAutotuneReport(cudecompGridDesc_t grid_desc);
+
+/**
+ * Is told of each candidate before it is tried, and once more, with done equal to total, at the end.
+ *
+ * @param[in] done candidates that are behind
+ * @param[in] total candidates in all
+ * @param[in] candidate what is tried next, such as "2 x 2 MPI_P2P"; empty at the end
+ * @param[in] context what was passed with the callback
+ */
+typedef void (*cudecompBuiltinAutotuneProgress_t)(int32_t done, int32_t total, const char* candidate, void* context);
+
+/**
+ * Sets what later autotuning with a handle reports its progress to, on this rank alone; null for nothing. The callback
+ * runs on the thread that creates the grid descriptor and must not call the library.
+ */
+cudecompResult_t cudecompBuiltinSetAutotuneProgress(cudecompHandle_t handle, cudecompBuiltinAutotuneProgress_t progress,
+                                                    void* context);
+
 #ifdef __cplusplus
 }
 #endif

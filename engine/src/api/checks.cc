@@ -14,15 +14,6 @@ namespace {
 
 thread_local std::string last_error_text;
 
-/** Sends the text of one rank to all. */
-std::string text_from(const cudecompHandle& handle, int rank, std::string text) {
-  int length = static_cast<int>(text.size());
-  check_mpi(MPI_Bcast(&length, 1, MPI_INT, rank, handle.comm.get()), "MPI_Bcast");
-  text.resize(static_cast<size_t>(length));
-  check_mpi(MPI_Bcast(text.data(), length, MPI_CHAR, rank, handle.comm.get()), "MPI_Bcast");
-  return text;
-}
-
 } // namespace
 
 cudecompResult_t result_of_exception() noexcept {
@@ -105,6 +96,14 @@ void check_struct(const char* name, int64_t size, int64_t expected_size, int32_t
     invalid_usage("%s has %lld bytes, layout version %d has %lld", name, static_cast<long long>(size), version,
                   static_cast<long long>(expected_size));
   }
+}
+
+std::string text_from(const cudecompHandle& handle, int rank, std::string text) {
+  int length = static_cast<int>(text.size());
+  check_mpi(MPI_Bcast(&length, 1, MPI_INT, rank, handle.comm.get()), "MPI_Bcast");
+  text.resize(static_cast<size_t>(length));
+  check_mpi(MPI_Bcast(text.data(), length, MPI_CHAR, rank, handle.comm.get()), "MPI_Bcast");
+  return text;
 }
 
 void agree(const cudecompHandle& handle, const Fingerprint& fingerprint, const std::function<void()>& local_check) {

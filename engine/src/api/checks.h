@@ -41,6 +41,9 @@ void check_not_null(const char* name, const void* pointer);
 /** Refuses structs of another layout. */
 void check_struct(const char* name, int64_t size, int64_t expected_size, int32_t version, int32_t expected_version);
 
+/** Collective: the text of one rank on all. */
+std::string text_from(const cudecompHandle& handle, int rank, std::string text);
+
 /** What ranks must have in common, as names and numbers. */
 struct Fingerprint {
   std::vector<std::string> names;

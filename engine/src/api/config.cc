@@ -3,6 +3,7 @@
 
 #include "api/config.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -74,24 +75,28 @@ void check_mem_order(const cudecompGridDescConfig_t& config) {
   }
 }
 
-void check_backends(const cudecompGridDescConfig_t& config) {
-  const int transpose = config.transpose_comm_backend, halo = config.halo_comm_backend;
-  if (transpose < CUDECOMP_TRANSPOSE_COMM_MPI_P2P || transpose > CUDECOMP_TRANSPOSE_COMM_NVSHMEM_SM) {
-    invalid_usage("transpose_comm_backend is %d, which is no backend", transpose);
+void check_transpose_backend(cudecompTransposeCommBackend_t backend) {
+  const int number = backend;
+  if (number < CUDECOMP_TRANSPOSE_COMM_MPI_P2P || number > CUDECOMP_TRANSPOSE_COMM_NVSHMEM_SM) {
+    invalid_usage("transpose_comm_backend is %d, which is no backend", number);
   }
-  if (halo < CUDECOMP_HALO_COMM_MPI || halo > CUDECOMP_HALO_COMM_NVSHMEM_BLOCKING) {
-    invalid_usage("halo_comm_backend is %d, which is no backend", halo);
-  }
-  if (transpose > CUDECOMP_TRANSPOSE_COMM_MPI_A2A) {
+  if (number > CUDECOMP_TRANSPOSE_COMM_MPI_A2A) {
     not_supported(
         "transpose_comm_backend %s moves GPU memory; the built-in engine works on host memory and has MPI_P2P, "
         "MPI_P2P_PL and MPI_A2A",
-        cudecompTransposeCommBackendToString(config.transpose_comm_backend));
+        cudecompTransposeCommBackendToString(backend));
   }
-  if (halo > CUDECOMP_HALO_COMM_MPI_BLOCKING) {
+}
+
+void check_halo_backend(cudecompHaloCommBackend_t backend) {
+  const int number = backend;
+  if (number < CUDECOMP_HALO_COMM_MPI || number > CUDECOMP_HALO_COMM_NVSHMEM_BLOCKING) {
+    invalid_usage("halo_comm_backend is %d, which is no backend", number);
+  }
+  if (number > CUDECOMP_HALO_COMM_MPI_BLOCKING) {
     not_supported("halo_comm_backend %s moves GPU memory; the built-in engine works on host memory and has MPI and "
                   "MPI_BLOCKING",
-                  cudecompHaloCommBackendToString(config.halo_comm_backend));
+                  cudecompHaloCommBackendToString(backend));
   }
 }
 
@@ -129,14 +134,15 @@ std::array<std::array<int, 3>, 3> memory_orders(const cudecompGridDescConfig_t& 
   return orders;
 }
 
-void check_config(const cudecompGridDescConfig_t& config, int nranks) {
+void check_config(const cudecompGridDescConfig_t& config, int nranks, const Tuned& tuned) {
   check_gdims(config);
   check_pdims(config, nranks);
   if (config.rank_order < CUDECOMP_RANK_ORDER_DEFAULT || config.rank_order > CUDECOMP_RANK_ORDER_COL_MAJOR) {
     invalid_usage("rank_order is %d, expected 0 (DEFAULT), 1 (ROW_MAJOR) or 2 (COL_MAJOR)", config.rank_order);
   }
   check_mem_order(config);
-  check_backends(config);
+  if (!tuned.transpose_backend) check_transpose_backend(config.transpose_comm_backend);
+  if (!tuned.halo_backend) check_halo_backend(config.halo_comm_backend);
 }
 
 void check_options(const cudecompGridDescAutotuneOptions_t& options) {
@@ -148,13 +154,13 @@ void check_options(const cudecompGridDescAutotuneOptions_t& options) {
     invalid_usage("grid_mode is %d, expected 0 (TRANSPOSE) or 1 (HALO)", options.grid_mode);
   }
   item_size(options.dtype);
-  if (!(options.skip_threshold >= 0.0)) {
-    invalid_usage("skip_threshold is %g, expected 0 or more", options.skip_threshold);
+  if (!(options.skip_threshold >= 0.0) || std::isinf(options.skip_threshold)) {
+    invalid_usage("skip_threshold is %g, expected a finite number of 0 or more", options.skip_threshold);
   }
   for (int operation = 0; operation < 4; ++operation) {
-    if (!(options.transpose_op_weights[operation] >= 0.0)) {
-      invalid_usage("transpose_op_weights[%d] (%s) is %g, expected 0 or more", operation, operation_names[operation],
-                    options.transpose_op_weights[operation]);
+    if (!(options.transpose_op_weights[operation] >= 0.0) || std::isinf(options.transpose_op_weights[operation])) {
+      invalid_usage("transpose_op_weights[%d] (%s) is %g, expected a finite number of 0 or more", operation,
+                    operation_names[operation], options.transpose_op_weights[operation]);
     }
     const std::string index = format("[%d]", operation);
     check_extents("transpose_input_halo_extents" + index, options.transpose_input_halo_extents[operation]);

@@ -10,6 +10,8 @@
 #include "api/checks.h"
 #include "api/config.h"
 #include "api/export.h"
+#include "api/grid.h"
+#include "autotune/autotune.h"
 #include "common/error.h"
 
 using namespace cudecomp;
@@ -83,27 +85,17 @@ void init(cudecompHandle_t* handle, MPI_Comm mpi_comm) {
 void create(cudecompHandle& handle, cudecompGridDesc_t* grid_desc, cudecompGridDescConfig_t& config,
             const cudecompGridDescAutotuneOptions_t* options) {
   agree(handle, fingerprint(config, options), [&] {
-    check_config(config, handle.nranks);
+    check_config(config, handle.nranks, tuned(config, options));
     if (options) check_options(*options);
     if (pdims_unset(config) && !options) {
       invalid_usage("pdims is (0, 0) and there are no options: set pdims, or pass options to autotune it");
     }
-    if (pdims_unset(config) || (options && (options->autotune_transpose_backend || options->autotune_halo_backend))) {
-      not_supported("this version of the built-in engine does not autotune: set pdims and the backends yourself");
-    }
   });
-
-  auto grid = std::make_unique<cudecompGridDesc>();
-  grid->handle = &handle;
-  grid->config = config;
-  const int rows = config.pdims[0], cols = config.pdims[1];
-  grid->decomposition = std::make_unique<Decomposition>(Triple{config.gdims[0], config.gdims[1], config.gdims[2]},
-                                                        distributed_dims(config), rows, cols, column_major(config));
-  grid->row = grid->decomposition->row_of(handle.rank);
-  grid->col = grid->decomposition->col_of(handle.rank);
-  grid->order = memory_orders(config);
-  if (cols > 1) grid->row_comm = handle.comm.split(grid->row, grid->col);
-  if (rows > 1) grid->column_comm = handle.comm.split(grid->col, grid->row);
+  cudecompGridDescConfig_t complete = config;
+  std::string report = autotune(handle, complete, options);
+  std::unique_ptr<cudecompGridDesc> grid = build_grid(handle, complete);
+  grid->autotune_report = std::move(report);
+  config = complete;
   ++handle.grids;
   *grid_desc = grid.release();
 }

@@ -7,9 +7,10 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <string>
 #include <tuple>
 
-#include "cudecomp.h"
+#include "cudecomp_builtin.h"
 #include "exchange/comm.h"
 #include "exchange/exchange.h"
 #include "exchange/node.h"
@@ -28,6 +29,14 @@ public:
     }
     return memory_.data();
   }
+  /** Gives back what goes beyond `bytes`; the contents are lost. */
+  void shrink_to(size_t bytes) {
+    if (bytes >= memory_.bytes()) return;
+    memory_ = SharedMemory();
+    if (bytes > 0) at_least(bytes);
+  }
+  void* data() const { return memory_.data(); }
+  size_t bytes() const { return memory_.bytes(); }
 
 private:
   SharedMemory memory_;
@@ -48,6 +57,8 @@ struct cudecompHandle {
   int grids = 0;                        ///< grid descriptors alive
   cudecomp::ItemTypes types;
   cudecomp::Workspace workspace;
+  cudecompBuiltinAutotuneProgress_t progress = nullptr; ///< told what autotuning is doing, if set
+  void* progress_context = nullptr;
 
   int64_t largest_message(int item) const {
     return largest_message_elements ? largest_message_elements : largest_message_bytes / item;
@@ -63,6 +74,7 @@ struct cudecompGridDesc {
   int row = 0, col = 0;
   std::array<std::array<int, 3>, 3> order{}; ///< memory order by pencil axis, fastest first
   cudecomp::Comm row_comm, column_comm;      ///< empty for groups of one
+  std::string autotune_report = "null";      ///< JSON
 
   /** Operations that ran before, ready to run again. */
   using TransposeKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple, cudecomp::Triple,

@@ -200,6 +200,19 @@ CUDECOMP_EXPORT void cudecompBuiltinRelease(void* block) {
   if (block) Node::release(static_cast<Node::Block*>(block));
 }
 
+CUDECOMP_EXPORT const char* cudecompBuiltinGetAutotuneReport(cudecompGridDesc_t grid_desc) {
+  return grid_desc && grid_desc->tag == grid_tag ? grid_desc->autotune_report.c_str() : "null";
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompBuiltinSetAutotuneProgress(cudecompHandle_t handle,
+                                                                    cudecompBuiltinAutotuneProgress_t progress,
+                                                                    void* context) {
+  return guarded([&] {
+    checked(handle).progress = progress;
+    handle->progress_context = context;
+  });
+}
+
 CUDECOMP_EXPORT const char* cudecompBuiltinGetInfo(void) {
   static const std::string info = [] {
     char running[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -210,10 +223,11 @@ CUDECOMP_EXPORT const char* cudecompBuiltinGetInfo(void) {
     first_line.erase(std::remove_if(first_line.begin(), first_line.end(),
                                     [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32; }),
                      first_line.end());
-    return format("{\"engine\": \"builtin\", \"interface\": \"%d.%d.%d\", \"memory\": \"host\", "
+    return format("{\"engine\": \"builtin\", \"version\": \"" CUDECOMP_BUILTIN_VERSION
+                  "\", \"interface\": \"%d.%d.%d\", \"memory\": \"host\", "
                   "\"instruction_set\": \"%s\", \"mpi_standard\": \"%d.%d\", \"mpi_library\": \"%s\", "
                   "\"transpose_backends\": [\"MPI_P2P\", \"MPI_P2P_PL\", \"MPI_A2A\"], "
-                  "\"halo_backends\": [\"MPI\", \"MPI_BLOCKING\"], \"autotuning\": false}",
+                  "\"halo_backends\": [\"MPI\", \"MPI_BLOCKING\"], \"autotuning\": true}",
                   CUDECOMP_MAJOR, CUDECOMP_MINOR, CUDECOMP_PATCH, copy_instruction_set(), MPI_VERSION, MPI_SUBVERSION,
                   first_line.c_str());
   }();

@@ -20,6 +20,17 @@ TransposeShape transpose_shape(const cudecompGridDesc& grid, int from, int to, c
   return {from, to, grid.order[from], grid.order[to], input_halo, output_halo, input_padding, output_padding};
 }
 
+void check_halo_depth(const cudecompGridDesc& grid, int axis, int dim, int64_t depth, bool periodic) {
+  const Split& split = grid.decomposition->split(axis, dim);
+  if (split.parts() == 1 && !periodic) return;
+  if (depth > split.smallest()) {
+    invalid_usage("halo_extents[%d] is %lld, but the smallest local extent along %s is %lld: halos reach one neighbour "
+                  "far at most; use fewer ranks along %s or a thinner halo",
+                  dim, static_cast<long long>(depth), axis_names[dim], static_cast<long long>(split.smallest()),
+                  axis_names[dim]);
+  }
+}
+
 } // namespace cudecomp
 
 namespace {
@@ -126,18 +137,6 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
   });
 }
 
-/** Refused on all ranks of the group alike: a layer deeper than a part would need points from beyond the neighbour. */
-void check_depth(const cudecompGridDesc& grid, int axis, int dim, int64_t depth, bool periodic) {
-  const Split& split = grid.decomposition->split(axis, dim);
-  if (split.parts() == 1 && !periodic) return;
-  if (depth > split.smallest()) {
-    invalid_usage("halo_extents[%d] is %lld, but the smallest local extent along %s is %lld: halos reach one neighbour "
-                  "far at most; use fewer ranks along %s or a thinner halo",
-                  dim, static_cast<long long>(depth), axis_names[dim], static_cast<long long>(split.smallest()),
-                  axis_names[dim]);
-  }
-}
-
 cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* data, void* work,
                               cudecompDataType_t dtype, const int32_t halo_extents[], const bool halo_periods[],
                               int32_t dim, const int32_t padding[]) {
@@ -154,7 +153,7 @@ cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDes
     std::unique_ptr<HaloExchange>& exchange =
         grid.halos[cudecompGridDesc::HaloKey(axis, dim, item, periodic, halo, pad)];
     if (!exchange) {
-      check_depth(grid, axis, dim, halo[dim], periodic);
+      check_halo_depth(grid, axis, dim, halo[dim], periodic);
       exchange = prepare_halo(grid, {axis, dim, grid.order[axis], halo, pad, periodic}, item);
     }
     if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);

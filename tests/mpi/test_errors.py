@@ -116,19 +116,6 @@ def test_gpu_halo_backends_are_not_supported(handle: cudecomp.Handle, comm: MPI.
     )
 
 
-@pytest.mark.parametrize("what", ["process-grid", "transpose-backend", "halo-backend"])
-def test_autotuning_is_not_supported(handle: cudecomp.Handle, comm: MPI.Comm, what: str) -> None:
-    options = cudecomp.GridDescAutotuneOptions()
-    config = make_config(comm.size, **({"pdims": (0, 0)} if what == "process-grid" else {}))
-    before = config.copy()
-    options.autotune_transpose_backend = what == "transpose-backend"
-    options.autotune_halo_backend = what == "halo-backend"
-    assert_raises_everywhere(
-        comm, cudecomp.NotSupportedError, r"(?i)autotun", lambda: handle.create_grid(config, options)
-    )
-    assert config == before
-
-
 def swapped(array: np.ndarray) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder())
 

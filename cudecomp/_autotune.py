@@ -243,7 +243,9 @@ def _table_of(kind: str, candidates: list[AutotuneCandidate]) -> list[str]:
     notes = [""]
     for candidate in candidates:
         figures = [_milliseconds(candidate.total)]
-        figures += [_milliseconds(candidate.times[name].max if name in candidate.times else None) for name in operations]
+        figures += [
+            _milliseconds(candidate.times[name].max if name in candidate.times else None) for name in operations
+        ]
         mark = "*" if candidate.chosen else ""
         rows.append([mark, f"{candidate.pdims[0]} x {candidate.pdims[1]}", candidate.backend.name, *figures])
         notes.append(f"  skipped: {candidate.skipped}" if candidate.skipped else "")

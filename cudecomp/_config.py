@@ -135,7 +135,7 @@ class GridDescAutotuneOptions(Record):
         disable_mpi_backends: Leave the MPI backends out. Default: False.
         disable_nccl_backends: Leave the NCCL backends out. Default: False.
         disable_nvshmem_backends: Leave the NVSHMEM backends out. Default: False.
-        skip_threshold: Drop a candidate whose first timed trial t satisfies ``skip_threshold * t > best``, the mean of
+        skip_threshold: Drop a candidate whose first timed trial t satisfies ``skip_threshold * t > best``, the time of
             the best candidate so far. Default: 0.0, never.
         autotune_transpose_backend: Choose the transpose backend. Default: False.
         transpose_use_inplace_buffers: Per operation: input and output share a buffer, 4 bools. Default: all False.
@@ -180,7 +180,7 @@ class GridDescAutotuneOptions(Record):
     disable_nccl_backends = bool_field(False, "Leave the NCCL backends out.")
     disable_nvshmem_backends = bool_field(False, "Leave the NVSHMEM backends out.")
     skip_threshold = float_field(
-        0.0, "Drop a candidate whose first trial t has skip_threshold * t above the best mean."
+        0.0, "Drop a candidate whose first trial t has skip_threshold * t above the best so far."
     )
     autotune_transpose_backend = bool_field(False, "Choose the transpose backend.")
     transpose_use_inplace_buffers = bools_field((4,), False, "Per operation: input and output share a buffer.")

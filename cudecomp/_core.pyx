@@ -247,9 +247,10 @@ cdef class Handle:
         with _autotune.shown_progress(<intptr_t>self._handle) if show else contextlib.nullcontext():
             with nogil:
                 result = cudecompGridDescCreate(self._handle, &address, &c_config, c_options_or_null)
-        check(result, "cudecompGridDescCreate")
+            check(result, "cudecompGridDescCreate")
+            # Known to the handle before anything else can go wrong.
+            grid = self._register(address)
         struct.data = c_config
-        grid = self._register(address)
         if problem is not None:
             grid._report = problem.report(<intptr_t>address) if report is None else report
         return grid

@@ -141,7 +141,7 @@ typedef struct {
   bool disable_mpi_backends;            ///< leave the MPI backends out (default: false)
   bool disable_nccl_backends;           ///< leave the NCCL backends out (default: false)
   bool disable_nvshmem_backends;        ///< leave the NVSHMEM backends out (default: false)
-  double skip_threshold; ///< drop a candidate whose first timed trial t satisfies skip_threshold * t > t_best, the mean
+  double skip_threshold; ///< drop a candidate whose first timed trial t satisfies skip_threshold * t > t_best, the time
                          ///< of the best candidate so far (default: 0.0, never)
 
   bool autotune_transpose_backend;       ///< choose the transpose backend (default: false)

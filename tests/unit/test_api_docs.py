@@ -22,6 +22,11 @@ COLLECTIVE_CLASSES = {
     "GridDescConfig": "class",
     "GridDescAutotuneOptions": "class",
     "PencilInfo": "value",
+    "AutotuneCandidate": "value",
+    "AutotuneChoice": "value",
+    "AutotuneMachine": "value",
+    "AutotuneReport": "value",
+    "AutotuneTimes": "value",
     "CudecompError": "value",
 }
 ENUMS = {"AutotuneGridMode", "DataType", "HaloCommBackend", "RankOrder", "Result", "TransposeCommBackend"}

@@ -125,8 +125,8 @@ typedef struct {
 } cudecompGridDescConfig_t;
 
 /**
- * How autotuning measures. Initialize with cudecompGridDescAutotuneOptionsSetDefaults(), then set fields. Fields indexed
- * by transpose operation are in the order X-to-Y, Y-to-Z, Z-to-Y, Y-to-X.
+ * How autotuning measures. Initialize with cudecompGridDescAutotuneOptionsSetDefaults(), then set fields. Fields
+ * indexed by transpose operation are in the order X-to-Y, Y-to-Z, Z-to-Y, Y-to-X.
  */
 typedef struct {
   int64_t struct_size; ///< size of this struct in bytes, set by the initializer
@@ -144,9 +144,9 @@ typedef struct {
   double skip_threshold; ///< drop a candidate whose first timed trial t satisfies skip_threshold * t > t_best, the time
                          ///< of the best candidate so far (default: 0.0, never)
 
-  bool autotune_transpose_backend;       ///< choose the transpose backend (default: false)
-  bool transpose_use_inplace_buffers[4]; ///< per operation: input and output share a buffer (default: all false)
-  double transpose_op_weights[4];        ///< per operation: factor applied to its time (default: all 1.0)
+  bool autotune_transpose_backend;             ///< choose the transpose backend (default: false)
+  bool transpose_use_inplace_buffers[4];       ///< per operation: input and output share a buffer (default: all false)
+  double transpose_op_weights[4];              ///< per operation: factor applied to its time (default: all 1.0)
   int32_t transpose_input_halo_extents[4][3];  ///< per operation: halo of the input (default: zeros)
   int32_t transpose_output_halo_extents[4][3]; ///< per operation: halo of the output (default: zeros)
   int32_t transpose_input_padding[4][3];       ///< per operation: padding of the input (default: zeros)
@@ -301,9 +301,8 @@ cudecompResult_t cudecompGridDescAutotuneOptionsSetDefaultsVersioned(cudecompGri
  * @return CUDECOMP_RESULT_SUCCESS or CUDECOMP_RESULT_INVALID_USAGE
  */
 static inline cudecompResult_t cudecompGridDescAutotuneOptionsSetDefaults(cudecompGridDescAutotuneOptions_t* options) {
-  return cudecompGridDescAutotuneOptionsSetDefaultsVersioned(options,
-                                                             (int64_t)sizeof(cudecompGridDescAutotuneOptions_t),
-                                                             CUDECOMP_GRID_DESC_AUTOTUNE_OPTIONS_VERSION);
+  return cudecompGridDescAutotuneOptionsSetDefaultsVersioned(
+      options, (int64_t)sizeof(cudecompGridDescAutotuneOptions_t), CUDECOMP_GRID_DESC_AUTOTUNE_OPTIONS_VERSION);
 }
 
 /**

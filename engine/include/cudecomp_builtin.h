@@ -22,8 +22,8 @@ const char* cudecompBuiltinGetLastError(void);
 const char* cudecompBuiltinGetInfo(void);
 
 /**
- * Allocates zeroed memory that the ranks of this node can reach into, so that operations on arrays in it need no copy in
- * between. Not collective. Where memory cannot be shared it is ordinary memory.
+ * Allocates zeroed memory that the ranks of this node can reach into, so that operations on arrays in it need no copy
+ * in between. Not collective. Where memory cannot be shared it is ordinary memory.
  *
  * @param[in] handle the handle; it may be finalized before the memory is released
  * @param[in] bytes bytes to allocate

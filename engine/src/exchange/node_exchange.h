@@ -14,8 +14,8 @@
 namespace cudecomp {
 
 /**
- * A box cut into pieces of at most some number of points. The axes of `order` are kept whole for as long as they fit, the
- * second one to a good part even where the first is long: the one may be contiguous in the source, the other in the
+ * A box cut into pieces of at most some number of points. The axes of `order` are kept whole for as long as they fit,
+ * the second one to a good part even where the first is long: the one may be contiguous in the source, the other in the
  * destination.
  */
 class Pieces {

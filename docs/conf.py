@@ -10,6 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+# Sphinx would load the stubs in place of modules that are not loaded yet, and stubs have no docstrings.
+
+import cudecomp  # noqa: E402, F401
+
 project = "cudecomp for Python"
 author = "The cudecomp-python authors"
 project_copyright = f"2026, {author}"

@@ -5,11 +5,15 @@
 Every rank does its part, keeps the error it met instead of raising it, and says what it wants to go on with. One
 reduction of three integers then tells everybody whether all are well and want the same. Only when they do not, a second
 step gathers the texts, and all ranks raise one error: the same type with the same text.
+
+Creation always agrees. Operations agree on handles that were made with `CUDECOMP_CHECK=1`.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -31,18 +35,58 @@ def agree(comm: "MPI.Intracomm", call: str, error: Exception | None, values: Map
 
     Collective: Over all ranks of `comm`.
     """
-    problems, lowest, highest = _reduce(comm, error, values)
+    problems, lowest, highest = _reduce(comm, call, error, values)
     if problems:
         _raise_errors(comm, error)
     if lowest != highest:
         _raise_difference(comm, call, values)
 
 
-def _reduce(comm: "MPI.Intracomm", error: Exception | None, values: Mapping[str, str]) -> tuple[int, int, int]:
-    """Whether any rank has an error, and the lowest and highest digest of the values."""
+class CheckedCall:
+    """One call of an operation that the ranks compare before anything moves; a context for all that the call does.
+
+    An error before the comparison is one that only this rank may have: it takes the place of the comparison, for which
+    the other ranks wait or will be waiting, and is raised on all of them.
+    """
+
+    def __init__(self, comm: "MPI.Intracomm", call: str) -> None:
+        self._comm = comm
+        self._call = call
+        self._compared = False
+
+    def compare(self, values: Mapping[str, str]) -> None:
+        """Raises the same error on all ranks if one has an error, makes another call, or has other values."""
+        self._compared = True
+        agree(self._comm, self._call, None, values)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not self._compared:
+            agree(self._comm, self._call, error, {})
+
+
+def checks_wanted() -> bool:
+    """Whether CUDECOMP_CHECK asks for compared operations."""
+    value = os.environ.get("CUDECOMP_CHECK", "")
+    if value not in ("", "0", "1"):
+        raise InvalidUsageError(
+            f"the environment variable CUDECOMP_CHECK is {value!r}, expected 1 for operations that compare their "
+            "arguments between ranks, or 0"
+        )
+    return value == "1"
+
+
+def _reduce(
+    comm: "MPI.Intracomm", call: str, error: Exception | None, values: Mapping[str, str]
+) -> tuple[int, int, int]:
+    """Whether any rank has an error, and the lowest and highest digest of the call and its values."""
     from mpi4py import MPI
 
-    text = "\0".join(f"{name}\0{value}" for name, value in values.items())
+    text = "\0".join([call, *(f"{name}\0{value}" for name, value in values.items())])
     digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=False) >> 1
     state = np.array([error is not None, digest, -digest], np.int64)
     comm.Allreduce(MPI.IN_PLACE, state, MPI.MAX)
@@ -59,7 +103,12 @@ def _raise_errors(comm: "MPI.Intracomm", error: Exception | None) -> None:
 
 
 def _raise_difference(comm: "MPI.Intracomm", call: str, values: Mapping[str, str]) -> None:
-    everywhere = comm.allgather(dict(values))
+    seen = comm.allgather((call, dict(values)))
+    calls = _by_value([entry[0] for entry in seen])
+    if len(calls) > 1:
+        where = ", ".join(f"{other} on {ranks}" for other, ranks in calls.items())
+        raise InvalidUsageError(f"all ranks of a handle must make the same calls in the same order, but see {where}")
+    everywhere = [entry[1] for entry in seen]
     for name in dict.fromkeys(name for rank in everywhere for name in rank):
         found = _by_value([rank.get(name, "not given") for rank in everywhere])
         if len(found) > 1:
@@ -71,7 +120,8 @@ def _portable_type(error: Exception) -> type[Exception]:
     """A type that other ranks can raise with nothing but a text."""
     if isinstance(error, ImportError):
         return ImportError
-    return type(error) if isinstance(error, CudecompError | TypeError | LibraryLoadError) else InvalidUsageError
+    portable = isinstance(error, CudecompError | TypeError | MemoryError | LibraryLoadError)
+    return type(error) if portable else InvalidUsageError
 
 
 def _by_value(values: list[str | None]) -> dict[str | None, str]:

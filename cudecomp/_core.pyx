@@ -49,7 +49,7 @@ import numpy as np
 from cudecomp_bindings._internal.cudecomp import load_library
 
 from cudecomp import _autotune
-from cudecomp._agreement import agree
+from cudecomp._agreement import CheckedCall, agree, checks_wanted
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
 from cudecomp._config import GridDescConfig
 from cudecomp._docs import document_operations
@@ -119,6 +119,7 @@ cdef class Handle:
     cdef dict _grids  # creation number: (weak reference, address) of each grid descriptor not yet destroyed
     cdef Py_ssize_t _created
     cdef bint _on_host
+    cdef bint _checks  # operations compare their arguments between ranks
     cdef bint _abandoned
     cdef str _library
     cdef object __weakref__
@@ -149,9 +150,11 @@ cdef class Handle:
         cdef object library = None, error = None
         try:
             library = load_library()
+            self._checks = checks_wanted()
         except Exception as caught:
             error = caught
         chosen = {} if library is None else {"the library": f"{library.kind} {library.line}"}
+        chosen["the environment variable CUDECOMP_CHECK"] = "1" if self._checks else "0 or unset"
         agree(private, "Handle", error, chosen)
         self._on_host = library.kind == "builtin"
         self._library = f"{library.kind} library, line {library.line}"
@@ -289,6 +292,8 @@ cdef class Handle:
         if self._handle is NULL:
             return
         require_mpi("finalize()")
+        if self._checks:
+            agree(self._private, "Handle.finalize", None, {})
         self._destroy_orphans()
         cdef int result
         with nogil:
@@ -445,6 +450,8 @@ cdef class GridDesc:
         if self._grid is NULL:
             return
         require_mpi("destroy()")
+        if self._owner._checks:
+            agree(self._owner._private, "GridDesc.destroy", None, {"the grid": self._name()})
         destroy_grid(self._owner._handle, self._grid)
         self._grid = NULL
         del self._owner._grids[self._number]
@@ -754,6 +761,18 @@ cdef class GridDesc:
         self._update_halos(2, input, halo_extents, halo_periods, dim, padding, dtype)
 
     cdef object _transpose(self, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad):
+        if not self._owner._checks or self._owner._handle is NULL:
+            return self._transpose_in(
+                None, operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad)
+        name = "transpose_" + ("x_to_y", "y_to_z", "z_to_y", "y_to_x")[operation]
+        with CheckedCall(self._owner._private, name) as call:
+            return self._transpose_in(
+                call, operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad)
+
+    cdef object _transpose_in(
+        self, call, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad
+    ):
+        """A transpose, compared with that of the other ranks if there is a `call`."""
         cdef int32_t[3] in_halo
         cdef int32_t[3] out_halo
         cdef int32_t[3] in_pad
@@ -781,6 +800,15 @@ cdef class GridDesc:
             acquire_host(&target, out, "out", code, out_layout.shape, output_axis, out_layout.info)
             try:
                 check_pair(&source, &target, input, out)
+                if call is not None:
+                    call.compare({
+                        "the grid": self._name(),
+                        "dtype": DataType(code if code else source.dtype).name,
+                        "input_halo_extents": str(in_layout.info.halo_extents),
+                        "output_halo_extents": str(out_layout.info.halo_extents),
+                        "input_padding": str(in_layout.info.padding),
+                        "output_padding": str(out_layout.info.padding),
+                    })
                 self._run_transpose(operation, &source, &target, code, in_halo, out_halo, in_pad, out_pad)
             finally:
                 release_host(&target)
@@ -814,6 +842,15 @@ cdef class GridDesc:
         return check(result, "cudecompTranspose" + ("XToY", "YToZ", "ZToY", "YToX")[operation] if result else None)
 
     cdef int _update_halos(self, int axis, input, halo_extents, halo_periods, dim, padding, dtype) except -1:
+        if not self._owner._checks or self._owner._handle is NULL:
+            return self._update_halos_in(None, axis, input, halo_extents, halo_periods, dim, padding, dtype)
+        with CheckedCall(self._owner._private, "update_halos_" + "xyz"[axis]) as call:
+            return self._update_halos_in(call, axis, input, halo_extents, halo_periods, dim, padding, dtype)
+
+    cdef int _update_halos_in(
+        self, call, int axis, input, halo_extents, halo_periods, dim, padding, dtype
+    ) except -1:
+        """A halo update, compared with that of the other ranks if there is a `call`."""
         cdef int32_t[3] halo
         cdef int32_t[3] pad
         cdef bool_t[3] periods
@@ -832,6 +869,15 @@ cdef class GridDesc:
         try:
             if not array.writable:
                 raise InvalidUsageError("input is read-only, but its halo is to be written; pass a writable array")
+            if call is not None:
+                call.compare({
+                    "the grid": self._name(),
+                    "dtype": DataType(code if code else array.dtype).name,
+                    "halo_extents": str(layout.info.halo_extents),
+                    "halo_periods": str((bool(periods[0]), bool(periods[1]), bool(periods[2]))),
+                    "dim": "None" if first < last else str(first),
+                    "padding": str(layout.info.padding),
+                })
             self._run_update(axis, first, last, &array, code, halo, periods, pad)
         finally:
             release_host(&array)
@@ -900,6 +946,10 @@ cdef class GridDesc:
             size=info.size,
         )
         return layout
+
+    cdef str _name(self):
+        """What tells this grid from others of the handle, the same on all ranks."""
+        return f"number {self._number + 1} of its handle"
 
     cdef int _require_alive(self) except -1:
         if self._grid is NULL:

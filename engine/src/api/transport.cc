@@ -109,6 +109,18 @@ std::unique_ptr<HaloExchange> prepare_halo(const cudecompGridDesc& grid, const H
                                         grid.config.halo_comm_backend == CUDECOMP_HALO_COMM_MPI_BLOCKING);
 }
 
+/** More geometries than programs repeat; one that never repeats any must not grow for ever. */
+constexpr size_t max_prepared = 256;
+
+/** The place of a prepared exchange, empty the first time. What it holds is local, so ranks may forget at any time. */
+template <class Exchanges>
+typename Exchanges::mapped_type& prepared(Exchanges& exchanges, const typename Exchanges::key_type& key) {
+  const auto known = exchanges.find(key);
+  if (known != exchanges.end()) return known->second;
+  if (exchanges.size() >= max_prepared) exchanges.clear();
+  return exchanges[key];
+}
+
 cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* input,
                            void* output, void* work, cudecompDataType_t dtype, const int32_t input_halo_extents[],
                            const int32_t output_halo_extents[], const int32_t input_padding[],
@@ -126,8 +138,9 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
     if (out.size > 0) check_not_null("output", output);
     const bool same = in.size > 0 && out.size > 0 && in_place(input, in.size * item, output, out.size * item);
 
-    std::unique_ptr<TransposeExchange>& exchange = grid.transposes[cudecompGridDesc::TransposeKey(
-        from, to, item, same, input_halo, output_halo, input_pad, output_pad)];
+    std::unique_ptr<TransposeExchange>& exchange =
+        prepared(grid.transposes,
+                 cudecompGridDesc::TransposeKey(from, to, item, same, input_halo, output_halo, input_pad, output_pad));
     if (!exchange) {
       exchange = prepare_transpose(
           grid, transpose_shape(grid, from, to, input_halo, output_halo, input_pad, output_pad), item, same);
@@ -151,7 +164,7 @@ cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDes
     if (halo[dim] == 0) return;
 
     std::unique_ptr<HaloExchange>& exchange =
-        grid.halos[cudecompGridDesc::HaloKey(axis, dim, item, periodic, halo, pad)];
+        prepared(grid.halos, cudecompGridDesc::HaloKey(axis, dim, item, periodic, halo, pad));
     if (!exchange) {
       check_halo_depth(grid, axis, dim, halo[dim], periodic);
       exchange = prepare_halo(grid, {axis, dim, grid.order[axis], halo, pad, periodic}, item);

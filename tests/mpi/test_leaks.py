@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What comes and goes leaves nothing behind: memory, mappings, file descriptors, communicators.
+
+Each case repeats one round until everything that is kept on purpose is there, and then many times more. Counts and
+memory may then grow by what comes by chance, but by far less than one object per round.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import cudecomp
+from tests.mpi.support import make_config
+
+HALO = (1, 1, 1)
+
+#: Rounds before the first look. MPI libraries and allocators keep what they have once needed.
+WARM_UP = 60
+
+#: Growth per round that is called a leak. The smallest communicator or plan is larger.
+BYTES_PER_ROUND = 256
+
+#: What allocators and MPI libraries may take at any time, whatever happens.
+SLACK = 512 << 10
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process holds."""
+
+    descriptors: int
+    mappings: int
+    shared: int
+    resident: int
+
+    @classmethod
+    def now(cls) -> Usage:
+        gc.collect()
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return cls(
+            len(list(Path("/proc/self/fd").iterdir())),
+            len(maps),
+            sum("memfd:cudecomp" in line for line in maps),
+            pages * os.sysconf("SC_PAGE_SIZE"),
+        )
+
+
+def rounds_for(comm: MPI.Comm, rounds: int) -> int:
+    """Fewer where ranks share cores."""
+    return rounds if comm.size <= 4 else rounds // 4
+
+
+def check_flat(comm: MPI.Comm, rounds: int, one_round: Callable[[], object], warm_up: int = WARM_UP) -> None:
+    """Asserts that usage on every rank is the same after many rounds as after few. Collective over `comm`."""
+    for _ in range(warm_up):
+        one_round()
+    comm.Barrier()
+    before = Usage.now()
+    for _ in range(rounds):
+        one_round()
+    comm.Barrier()
+    after = Usage.now()
+    grown = {
+        "file descriptors": after.descriptors - before.descriptors,
+        # A rank lets go of another's block when it next has to do with it, which is a matter of who is faster; and
+        # allocators map and unmap arenas of their own.
+        "shared blocks": after.shared - before.shared - rounds // 20,
+        "mappings": after.mappings - before.mappings - rounds // 20,
+        "bytes": after.resident - before.resident - SLACK - rounds * BYTES_PER_ROUND,
+    }
+    assert not {name: n for name, n in grown.items() if n > 0}, f"{grown} in {rounds} rounds: {before} -> {after}"
+
+
+@contextlib.contextmanager
+def a_grid(handle: cudecomp.Handle, **fields: object) -> Iterator[cudecomp.GridDesc]:
+    with handle.create_grid(make_config(handle.nranks, gdims=(16, 16, 16), **fields)) as grid:
+        yield grid
+
+
+def test_handles(comm: MPI.Comm) -> None:
+    check_flat(comm, rounds_for(comm, 200), lambda: cudecomp.Handle(comm).finalize())
+
+
+def test_grids(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    config = make_config(comm.size)
+    check_flat(comm, rounds_for(comm, 400), lambda: handle.create_grid(config).destroy())
+
+
+def test_grids_that_were_used(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    def one_round() -> None:
+        with a_grid(handle) as grid:
+            y = grid.transpose_x_to_y(grid.zeros(0, "float64"))
+            grid.transpose_y_to_z(y, grid.empty(2, "float64"))
+            grid.update_halos_x(grid.zeros(0, "float32", HALO), HALO, (True, True, True))
+
+    check_flat(comm, rounds_for(comm, 200), one_round)
+
+
+def test_failed_creations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """Refused in Python, on one rank only, and by the engine after it has been called."""
+    configs = [
+        make_config(comm.size, gdims=(0, 1, 1)),
+        make_config(comm.size, gdims=(8, 8, 8 + comm.rank)) if comm.size > 1 else make_config(1, pdims=(2, 2)),
+        make_config(comm.size, transpose_comm_backend=cudecomp.TransposeCommBackend.NCCL),
+        make_config(comm.size, halo_comm_backend=99),
+    ]
+
+    def one_round() -> None:
+        for config in configs:
+            with pytest.raises((ValueError, NotImplementedError)):
+                handle.create_grid(config)
+
+    check_flat(comm, rounds_for(comm, 200), one_round)
+
+
+def test_failed_handles(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused by all ranks after the communicator has been duplicated."""
+    monkeypatch.setenv("CUDECOMP_CHECK", "neither 0 nor 1")
+
+    def one_round() -> None:
+        with pytest.raises(cudecomp.InvalidUsageError):
+            cudecomp.Handle(comm)
+
+    check_flat(comm, rounds_for(comm, 300), one_round)
+
+
+def test_shared_arrays(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """Made, used by neighbours who map them, and dropped: the mappings of the others must go as well."""
+    with a_grid(handle) as grid:
+
+        def one_round() -> None:
+            x, y = grid.zeros(0, "float64"), grid.empty(1, "float64")
+            grid.transpose_x_to_y(x, y)
+            grid.transpose_y_to_z(y, grid.empty(2, "float64"))
+            grid.update_halos_y(grid.zeros(1, "float64", HALO), HALO, (True, True, True))
+
+        check_flat(comm, rounds_for(comm, 200), one_round)
+
+
+def test_shared_arrays_nobody_uses(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    with a_grid(handle) as grid:
+        check_flat(comm, 2000, lambda: grid.empty(0, "complex128"))
+
+
+def test_operations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """With arrays of the program's own, other ones each time, and outputs that the library makes."""
+    with a_grid(handle) as grid:
+        shapes = [grid.get_pencil_info(axis).shape for axis in range(3)]
+        wide = grid.get_pencil_info(2, HALO).shape
+
+        def one_round() -> None:
+            y = grid.transpose_x_to_y(np.ones(shapes[0], "float32"))
+            z = grid.transpose_y_to_z(y)
+            grid.transpose_z_to_y(z, y)
+            grid.transpose_y_to_x(y)
+            grid.update_halos_z(np.ones(wide), HALO)
+
+        check_flat(comm, rounds_for(comm, 1000), one_round)
+
+
+def test_many_geometries_of_one_grid(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """What is kept per geometry is bounded, or small."""
+    with a_grid(handle) as grid:
+        paddings = itertools.cycle(itertools.product(range(11), repeat=3))
+
+        def one_round() -> None:
+            padding = next(paddings)
+            y = np.ones(grid.get_pencil_info(1, None, padding).shape)
+            grid.transpose_y_to_z(y, input_padding=padding)
+
+        check_flat(comm, rounds_for(comm, 1000), one_round, warm_up=300)
+
+
+def test_failed_operations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    with a_grid(handle) as grid:
+        x, out = np.ones(grid.get_pencil_info(0).shape), np.ones(grid.get_pencil_info(1).shape)
+        out.flags.writeable = False
+
+        def one_round() -> None:
+            with pytest.raises(ValueError, match="shape"):
+                grid.transpose_x_to_y(np.ones((2, 2, 2)))
+            with pytest.raises(ValueError, match="read-only"):
+                grid.transpose_x_to_y(x, out)
+            with pytest.raises(ValueError, match="halo_extents"):
+                grid.update_halos_x(x, (999, 999, 999), (True, True, True), 0)
+
+        check_flat(comm, rounds_for(comm, 1000), one_round)
+
+
+def test_nothing_of_it_has_a_name(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """Shared memory is in no folder, so that a process that is killed leaves no file behind."""
+    with a_grid(handle) as grid:
+        arrays = [grid.zeros(axis, "float64") for axis in range(3)]
+        grid.transpose_x_to_y(arrays[0], arrays[1])
+        maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
+        ours = [fields[5] for fields in maps if len(fields) == 6 and "cudecomp" in fields[5] and "s" in fields[1]]
+        assert all(name.startswith("/memfd:cudecomp") and name.endswith("(deleted)") for name in ours), ours
+        assert not list(Path("/dev/shm").glob("*cudecomp*"))

@@ -1151,8 +1151,8 @@ cdef int require_mpi(str call) except -1:
 
 
 cdef int warn_unclosed(object what, str remedy) except -1:
-    # At the end of the program everything is dropped and nothing is wrong.
-    if not sys.is_finalizing():
+    # At the end of the program everything is dropped and nothing is wrong. At its very end modules are empty, too.
+    if sys is not None and not sys.is_finalizing():
         warnings.warn(f"{what!r} was dropped without {remedy}, which is collective", ResourceWarning, 1, what)
     return 0
 

@@ -31,6 +31,7 @@ COUNTS = ("passed", "failed", "error", "skipped")
 PROGRAMS = (
     ["tests/mpi/programs/ends_without_destroying.py"],
     ["tests/mpi/programs/ends_after_finalizing_mpi.py"],
+    ["tests/mpi/programs/ends_in_a_tangle.py"],
     ["-m", "tests.matrix", "--max-cases", "30", "--seed", "7"],
 )
 

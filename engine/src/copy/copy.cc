@@ -19,8 +19,28 @@ struct Loop {
 constexpr int64_t line_bytes = 64;
 constexpr bool on_line(int64_t bytes) { return bytes % line_bytes == 0; }
 
+/** A row of few bytes, a multiple of 4, without the call that memcpy would be. */
+inline void copy_short(char* to, const char* from, size_t bytes) {
+  size_t at = 0;
+  for (; at + 8 <= bytes; at += 8) std::memcpy(to + at, from + at, 8);
+  if (at < bytes) std::memcpy(to + at, from + at, 4);
+}
+
+/** Rows as short as the layers of a halo. */
+void run_short_rows(const BoxCopy& copy, const char* src, char* dst) {
+  const size_t bytes = static_cast<size_t>(copy.n[0]) * copy.item;
+  for (int64_t k = 0; k < copy.n[2]; ++k) {
+    for (int64_t j = 0; j < copy.n[1]; ++j) {
+      copy_short(dst + (j * copy.dst_stride[1] + k * copy.dst_stride[2]) * copy.item,
+                 src + (j * copy.src_stride[1] + k * copy.src_stride[2]) * copy.item, bytes);
+    }
+  }
+}
+
 void run_rows(const BoxCopy& copy, const char* src, char* dst) {
   const size_t bytes = static_cast<size_t>(copy.n[0]) * copy.item;
+  constexpr size_t short_bytes = 64;
+  if (bytes <= short_bytes) return run_short_rows(copy, src, dst);
   const StreamRow stream = copy.streaming && bytes >= 256 ? kernels().stream_row : nullptr;
   // Where rows lie in another order on the other side, tiles of them keep runs of some length on both.
   constexpr int64_t tile_bytes = 16 << 10;
@@ -232,6 +252,38 @@ void run_copy(const BoxCopy& copy, const void* src_base, void* dst_base) {
     return copy.item == 4   ? run_strided<4>(copy, src, dst)
            : copy.item == 8 ? run_strided<8>(copy, src, dst)
                             : run_strided<16>(copy, src, dst);
+  }
+}
+
+namespace {
+
+/** The part of a copy from `begin` up to `end` of its outermost loop. */
+BoxCopy slice(const BoxCopy& copy, int loop, int64_t begin, int64_t end) {
+  BoxCopy part = copy;
+  part.n[loop] = std::max<int64_t>(0, std::min(end, copy.n[loop]) - begin);
+  part.src_offset += begin * copy.src_stride[loop];
+  part.dst_offset += begin * copy.dst_stride[loop];
+  return part;
+}
+
+int outermost_loop(const BoxCopy& copy) { return copy.n[2] > 1 ? 2 : copy.n[1] > 1 ? 1 : 0; }
+
+} // namespace
+
+void run_copies_by_turns(const BoxCopy& first, const BoxCopy& second, void* data) {
+  constexpr int64_t few_points = 256; // their lines stay in the first cache
+  const int loop = outermost_loop(first), other = outermost_loop(second);
+  // Long rows share no lines.
+  const bool long_rows = first.kind == BoxCopy::Kind::rows && first.n[0] * first.item >= 8 * line_bytes;
+  if (long_rows || first.points() != second.points() || first.n[loop] != second.n[other]) {
+    run_copy(first, data, data);
+    run_copy(second, data, data);
+    return;
+  }
+  const int64_t step = std::max<int64_t>(1, few_points * first.n[loop] / std::max<int64_t>(1, first.points()));
+  for (int64_t begin = 0; begin < first.n[loop]; begin += step) {
+    run_copy(slice(first, loop, begin, begin + step), data, data);
+    run_copy(slice(second, other, begin, begin + step), data, data);
   }
 }
 

@@ -38,6 +38,12 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
 /** Runs a copy; `src` and `dst` are the bases that the offsets count from, and must not overlap where it writes. */
 void run_copy(const BoxCopy& copy, const void* src, void* dst);
 
+/**
+ * Runs two copies within one array a little at a time by turns: where they touch the same cache lines, such as the two
+ * ends of short rows, the lines are fetched once.
+ */
+void run_copies_by_turns(const BoxCopy& first, const BoxCopy& second, void* data);
+
 /** Name of the instruction set that the kernels use on this processor. */
 const char* copy_instruction_set();
 

@@ -107,10 +107,14 @@ void Messages::wait(std::vector<MPI_Request>& requests) {
   requests.clear();
 }
 
-void Messages::progress(std::vector<MPI_Request>& requests) {
-  if (requests.empty()) return;
+void Messages::progress(std::vector<MPI_Request>& requests) const {
   int done = 0;
-  check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+  if (requests.empty()) {
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &done, MPI_STATUS_IGNORE), "MPI_Iprobe");
+  } else {
+    check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+  }
 }
 
 } // namespace cudecomp

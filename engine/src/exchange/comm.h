@@ -65,8 +65,8 @@ public:
   void send(const void* data, int64_t count, int to, int tag, std::vector<MPI_Request>& requests) const;
   void receive(void* data, int64_t count, int from, int tag, std::vector<MPI_Request>& requests) const;
   static void wait(std::vector<MPI_Request>& requests);
-  /** Lets MPI work on what is under way. */
-  static void progress(std::vector<MPI_Request>& requests);
+  /** Lets MPI work on what is under way: these requests, and all else that waits for this rank. */
+  void progress(std::vector<MPI_Request>& requests) const;
 
 private:
   MPI_Comm comm_;

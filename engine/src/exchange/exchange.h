@@ -69,6 +69,7 @@ protected:
 
   TransposePlan plan_;
   Channel channel_;
+  Messages messages_;
   bool in_place_, streaming_;
   std::vector<Peer> peers_;
   std::vector<int> far_to_, far_from_; ///< far members in the order of sending and of receiving
@@ -92,7 +93,7 @@ void TransposeExchange::run_near(const void* input, size_t input_bytes, void* ou
       keep_.run(kept++, input, output);
       return true;
     }
-    progress();
+    if (near_) progress();
     return false;
   };
   if (near_) {
@@ -111,7 +112,6 @@ public:
   void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) override;
 
 private:
-  Messages messages_;
   std::vector<MPI_Request> sends_, receives_;
 };
 
@@ -122,7 +122,6 @@ public:
   void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) override;
 
 private:
-  Messages messages_;
   std::vector<std::vector<MPI_Request>> receives_; ///< one by one in the order of receiving
   std::vector<MPI_Request> sends_;
 };
@@ -144,6 +143,7 @@ private:
   bool typed_;                    ///< a count or displacement may need more than an int: one derived type per peer
   std::vector<int> send_counts_, send_displacements_, recv_counts_, recv_displacements_;
   std::vector<MPI_Datatype> send_types_, recv_types_;
+  std::vector<MPI_Request> none_; ///< the collective has ended before ranks of the node exchange
 };
 
 /** A halo update that is ready to run. */

@@ -67,25 +67,23 @@ void HaloExchange::run_near(void* data, size_t bytes) {
   if (!near_) return;
   // Faces that leave and layers that arrive never overlap: peers may reach into the array while it is filled.
   near_->run(data, bytes, data, bytes, nullptr, false, [&] {
-    Messages::progress(requests_);
+    messages_.progress(requests_);
     return false;
   });
 }
 
-void HaloExchange::run_local(void* data) {
-  for (const BoxCopy& copy : local_) run_copy(copy, data, data);
-}
+void HaloExchange::run_local(void* data) { run_copies_by_turns(local_[0], local_[1], data); }
 
 void HaloExchange::post_receive(int side, void* data, void* work) {
   const Direction& direction = directions_[side];
-  if (plan_.directions[side].from < 0) return;
+  if (!direction.far_from) return;
   char* into = static_cast<char*>(direction.recv_direct ? data : work) + direction.recv_at * channel_.item;
   messages_.receive(into, direction.count, plan_.directions[side].from, side, requests_);
 }
 
 void HaloExchange::post_send(int side, void* data, void* work) {
   const Direction& direction = directions_[side];
-  if (plan_.directions[side].to < 0) return;
+  if (!direction.far_to) return;
   run_copy(direction.pack, data, work);
   const char* out = static_cast<const char*>(direction.send_direct ? data : work) + direction.send_at * channel_.item;
   messages_.send(out, direction.count, plan_.directions[side].to, side, requests_);
@@ -94,7 +92,7 @@ void HaloExchange::post_send(int side, void* data, void* work) {
 void HaloExchange::finish(int first_side, int last_side, void* data, const void* work) {
   Messages::wait(requests_);
   for (int side = first_side; side <= last_side; ++side) {
-    if (plan_.directions[side].from >= 0) run_copy(directions_[side].unpack, work, data);
+    if (directions_[side].far_from) run_copy(directions_[side].unpack, work, data);
   }
 }
 

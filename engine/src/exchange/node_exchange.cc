@@ -84,6 +84,16 @@ NodeExchange::NodeExchange(std::shared_ptr<Node> node, const std::vector<NodeMes
   for (const NodeMessage& given : receives) add(receives_, given, false);
 }
 
+/** Posts are reused: peers must have finished the operations that the places were used for before. */
+bool NodeExchange::places_free() const {
+  for (const Peer& peer : peers_) {
+    const Pair& in = node_->pair(peer.index, node_->me());
+    const uint64_t next = node_->operations(peer.index) + 1;
+    if (in.done.load(std::memory_order_acquire) + Pair::posts < next) return false;
+  }
+  return true;
+}
+
 void NodeExchange::announce(const void* input, size_t input_bytes, void* output, size_t output_bytes, bool staged) {
   node_->forget_released();
   // In place, peers may neither read what is being overwritten nor overwrite what is still to leave.
@@ -98,10 +108,6 @@ void NodeExchange::announce(const void* input, size_t input_bytes, void* output,
     peer.post = nullptr;
     peer.they_use_mine = false;
     Pair& out = node_->pair(node_->me(), peer.index);
-    const Pair& in = node_->pair(peer.index, node_->me());
-    // Posts are reused: the peer must have finished the operation that the place was used for before.
-    Patience patience;
-    while (in.done.load(std::memory_order_acquire) + Pair::posts < peer.operation) patience.pause();
     out.post[peer.operation % Pair::posts] = post_;
     out.posted.store(peer.operation, std::memory_order_release);
   }

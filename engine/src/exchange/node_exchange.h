@@ -77,7 +77,8 @@ public:
 
   /**
    * @param input_bytes, output_bytes sizes of the arrays
-   * @param idle called while nothing can move; returns whether it did something useful
+   * @param idle called while nothing can move; returns whether it did something useful. It should let MPI work: the
+   * peer may still wait for a message that only this rank's MPI can push out.
    */
   template <typename Idle>
   void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work, bool staged,
@@ -105,6 +106,7 @@ private:
   bool decide(Message& message, bool sending);
   bool progress_send(Message& message, const char* input);
   bool progress_receive(Message& message, size_t number, char* output, char* work);
+  bool places_free() const;
   bool others_done() const;
   void finish_peers();
   void unstage(const char* work, char* output);
@@ -132,11 +134,12 @@ private:
 template <typename Idle>
 void NodeExchange::run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
                        bool staged, Idle idle) {
+  Patience patience;
+  while (!places_free()) idle() ? patience.reset() : patience.pause();
   announce(input, input_bytes, output, output_bytes, staged);
   const char* in = static_cast<const char*>(input);
   char* out = static_cast<char*>(output);
   char* scratch = static_cast<char*>(work);
-  Patience patience;
   for (bool complete = false; !complete;) {
     complete = true;
     bool moved = false;
@@ -157,9 +160,9 @@ void NodeExchange::run(const void* input, size_t input_bytes, void* output, size
       if (!(busy_receives & bit)) moved = progress_receive(message, number, out, scratch) || moved;
       if (!message.finished()) busy_receives |= bit;
     }
-    if (moved) {
+    if (moved || complete || idle()) {
       patience.reset();
-    } else if (!complete && !idle()) {
+    } else {
       patience.pause();
     }
   }
@@ -167,7 +170,10 @@ void NodeExchange::run(const void* input, size_t input_bytes, void* output, size
   while (idle()) {
   }
   patience.reset();
-  while (!others_done()) patience.pause();
+  while (!others_done()) {
+    idle();
+    patience.pause();
+  }
   if (staged) unstage(scratch, out);
 }
 

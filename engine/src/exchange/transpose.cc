@@ -18,7 +18,8 @@ const char* at(const void* base, int64_t element, int item) { return static_cast
 } // namespace
 
 TransposeExchange::TransposeExchange(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
-    : plan_(near_plans[me]), channel_(channel), in_place_(in_place) {
+    : plan_(near_plans[me]), channel_(channel),
+      messages_(channel.comm, channel.type, channel.item, channel.largest_message), in_place_(in_place) {
   int64_t points = 0;
   for (const TransposePeer& peer : plan_.peers) points += peer.send.points();
   streaming_ = points * channel.item >= streaming_threshold;
@@ -89,8 +90,7 @@ char* TransposeExchange::recv_data(int peer, void* output, void* work) const {
 }
 
 TransposeP2P::TransposeP2P(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
-    : TransposeExchange(near_plans, me, channel, in_place),
-      messages_(channel.comm, channel.type, channel.item, channel.largest_message) {
+    : TransposeExchange(near_plans, me, channel, in_place) {
   size_t sends = 0, receives = 0;
   for (int to : far_to_) sends += messages_.pieces(peers_[to].send_count);
   for (int from : far_from_) receives += messages_.pieces(peers_[from].recv_count);
@@ -106,15 +106,14 @@ void TransposeP2P::run(const void* input, size_t input_bytes, void* output, size
     pack(to, input, work);
     messages_.send(send_data(to, input, work), peers_[to].send_count, to, tag, sends_);
   }
-  run_near(input, input_bytes, output, output_bytes, work, [&] { Messages::progress(receives_); });
+  run_near(input, input_bytes, output, output_bytes, work, [&] { messages_.progress(receives_); });
   Messages::wait(receives_);
   for (int from : far_from_) unpack(from, work, output);
   Messages::wait(sends_);
 }
 
 TransposePipelined::TransposePipelined(const TransposePlans& near_plans, int me, const Channel& channel, bool in_place)
-    : TransposeExchange(near_plans, me, channel, in_place),
-      messages_(channel.comm, channel.type, channel.item, channel.largest_message), receives_(far_from_.size()) {
+    : TransposeExchange(near_plans, me, channel, in_place), receives_(far_from_.size()) {
   size_t sends = 0;
   for (int to : far_to_) sends += messages_.pieces(peers_[to].send_count);
   sends_.reserve(sends);
@@ -138,9 +137,8 @@ void TransposePipelined::run(const void* input, size_t input_bytes, void* output
     // In place, nothing may be unpacked before all of the input is packed; messages still overlap with packing.
     if (!in_place_ && step > 0) arrive();
   }
-  run_near(input, input_bytes, output, output_bytes, work, [&] {
-    if (arrived < steps) Messages::progress(receives_[arrived]);
-  });
+  run_near(input, input_bytes, output, output_bytes, work,
+           [&] { messages_.progress(arrived < steps ? receives_[arrived] : sends_); });
   while (arrived < steps) arrive();
   Messages::wait(sends_);
 }
@@ -251,7 +249,7 @@ void TransposeAllToAll::run(const void* input, size_t input_bytes, void* output,
                 "MPI_Alltoallv");
     }
   }
-  run_near(input, input_bytes, output, output_bytes, work, [] {});
+  run_near(input, input_bytes, output, output_bytes, work, [&] { messages_.progress(none_); });
   for (int from : far_from_) unpack(from, work, output);
 }
 

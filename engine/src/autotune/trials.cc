@@ -105,10 +105,6 @@ std::vector<Operation> halo_operations(cudecompGridDesc& grid, const Options& op
   return operations;
 }
 
-void touch(void* data, int64_t bytes) {
-  if (bytes > 0) std::memset(data, 0, static_cast<size_t>(bytes));
-}
-
 } // namespace
 
 ArraySizes array_sizes(Kind kind, const cudecompGridDesc& grid, const Options& options) {
@@ -126,8 +122,12 @@ void make_arrays(const cudecompHandle& handle, const ArraySizes& sizes, Arrays& 
                          static_cast<long long>(sizes.second)));
     }
   });
-  touch(arrays.first.data(), sizes.first);
-  touch(arrays.second.data(), sizes.second);
+}
+
+void touch_arrays(const Arrays& arrays) {
+  for (const Workspace* array : {&arrays.first, &arrays.second}) {
+    if (array->bytes() > 0) std::memset(array->data(), 0, array->bytes());
+  }
 }
 
 std::vector<Operation> trial_operations(Kind kind, cudecompGridDesc& grid, const Options& options,

@@ -30,10 +30,13 @@ struct ArraySizes {
 /** What the trials of a kind need on a grid; throws, on all ranks alike, why they cannot run there. */
 ArraySizes array_sizes(Kind kind, const cudecompGridDesc& grid, const Options& options);
 
-/** Collective: arrays of at least these sizes, pages touched; throws, on all ranks alike, where there is no memory. */
+/** Collective: arrays of at least these sizes; throws, on all ranks alike, where there is no memory. */
 void make_arrays(const cudecompHandle& handle, const ArraySizes& sizes, Arrays& arrays);
 
-/** The operations of one trial. Those that cannot matter are left out. */
+/** Touches all pages, so that no trial is the first to do so. */
+void touch_arrays(const Arrays& arrays);
+
+/** The operations of one trial, on arrays that stay where they are. Those that cannot matter are left out. */
 std::vector<Operation> trial_operations(Kind kind, cudecompGridDesc& grid, const Options& options,
                                         const Arrays& arrays);
 

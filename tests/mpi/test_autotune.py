@@ -779,18 +779,22 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_memory_goes_back(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
-    """The trials need arrays and workspace of several times 16 MiB over all ranks; the grid itself keeps none."""
+@pytest.mark.parametrize("ranks_per_node", [None, "1"], ids=["shared memory", "MPI"])
+def test_memory_goes_back(comm: MPI.Comm, ranks_per_node: str | None) -> None:
+    """The trials need arrays, and through MPI workspace, of several times 16 MiB over all ranks; the grid keeps none."""
     config = make_config(comm.size, gdims=(128, 128, 128))
-    options = make_options(n_trials=1)
-    with tuned(handle, open_config(), options):  # what MPI and NumPy keep for themselves
-        pass
-    with tuned(handle, config.copy(), options):
-        pass
-    before = resident_bytes()
-    with tuned(handle, config, options):
-        grown = resident_bytes() - before
-    assert max(comm.allgather(grown)) < 4 << 20
+    options = make_options()
+    with environment(CUDECOMP_BUILTIN_RANKS_PER_NODE=ranks_per_node):
+        with cudecomp.Handle(comm) as handle, tuned(handle, config.copy(), options):
+            pass  # what MPI and NumPy keep for themselves from now on
+        with cudecomp.Handle(comm) as handle:
+            if ranks_per_node is None:  # buffers between neighbours stay as long as the handle
+                with tuned(handle, config.copy(), options):
+                    pass
+            before = resident_bytes()
+            with tuned(handle, config, options):
+                grown = resident_bytes() - before
+            assert max(comm.allgather(grown)) < 2 << 20
 
 
 def test_many_rounds_leave_nothing(handle: cudecomp.Handle, comm: MPI.Comm) -> None:

@@ -781,7 +781,7 @@ def open_files() -> int:
 
 @pytest.mark.parametrize("ranks_per_node", [None, "1"], ids=["shared memory", "MPI"])
 def test_memory_goes_back(comm: MPI.Comm, ranks_per_node: str | None) -> None:
-    """The trials need arrays, and through MPI workspace, of several times 16 MiB over all ranks; the grid keeps none."""
+    """The trials need arrays, and through MPI workspace, of several times 16 MiB over all ranks; none of it stays."""
     config = make_config(comm.size, gdims=(128, 128, 128))
     options = make_options()
     with environment(CUDECOMP_BUILTIN_RANKS_PER_NODE=ranks_per_node):

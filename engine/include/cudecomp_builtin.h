@@ -47,11 +47,12 @@ void cudecompBuiltinRelease(void* block);
 const char* cudecompBuiltinGetAutotuneReport(cudecompGridDesc_t grid_desc);
 
 /**
- * Is told of each candidate before it is tried, and once more, with done equal to total, at the end.
+ * Is told of each step before it is taken, and once more, with done equal to total, at the end. A step prepares a
+ * candidate, or is one of its trials.
  *
- * @param[in] done candidates that are behind
- * @param[in] total candidates in all
- * @param[in] candidate what is tried next, such as "2 x 2 MPI_P2P"; empty at the end
+ * @param[in] done steps that are behind
+ * @param[in] total steps in all
+ * @param[in] candidate what runs next, such as "2 x 2 MPI_P2P"; empty at the end
  * @param[in] context what was passed with the callback
  */
 typedef void (*cudecompBuiltinAutotuneProgress_t)(int32_t done, int32_t total, const char* candidate, void* context);

@@ -46,14 +46,14 @@ import warnings
 import weakref
 
 import numpy as np
-from cudecomp_bindings._internal.cudecomp import load_library
+from cudecomp_bindings._internal.cudecomp import _get_optional_symbol, load_library
 
 from cudecomp import _autotune
 from cudecomp._agreement import CheckedCall, agree, checks_wanted
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
 from cudecomp._config import GridDescConfig
 from cudecomp._docs import document_operations
-from cudecomp._enums import DataType
+from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
 from cudecomp._errors import InvalidUsageError, NotSupportedError, error_from_result
 from cudecomp._fields import as_bool, as_int, nested
 from cudecomp._geometry import parts_of, smallest_part
@@ -68,6 +68,8 @@ cdef enum:
     Y_TO_Z
     Z_TO_Y
     Y_TO_X
+
+ctypedef const char* (*DescribeFunction)(cudecompGridDesc_t) noexcept nogil
 
 cdef int[4] INPUT_AXIS = [0, 1, 2, 1]
 cdef int[4] OUTPUT_AXIS = [1, 2, 1, 0]
@@ -427,6 +429,39 @@ cdef class GridDesc:
     def autotune_report(self):
         """What was measured to make it, an `AutotuneReport`; None if nothing was, or if the library does not tell."""
         return self._report
+
+    def describe(self):
+        """Tells which way the data of each operation takes from this rank, and why.
+
+        Returns:
+            str: Lines of text, for people; the words may change from one version to the next. With a library that
+            does not tell, the backends alone.
+
+        Raises:
+            InvalidUsageError: The grid descriptor is destroyed.
+
+        Collective: No.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> print(grid.describe().splitlines()[1])
+            transposes X-Y, peers: stays on this rank: one copy
+
+        See also:
+            ``cudecompBuiltinDescribe``
+        """
+        self._require_alive()
+        cdef intptr_t address = _get_optional_symbol("cudecompBuiltinDescribe")
+        if address:
+            return (<DescribeFunction>address)(self._grid).decode()
+        config = self.get_config()
+        return (
+            f"transposes: {TransposeCommBackend(config.transpose_comm_backend).name}\n"
+            f"halos: {HaloCommBackend(config.halo_comm_backend).name}"
+        )
 
     def destroy(self):
         """Destroys the grid descriptor and frees what it owns. Calling it again is harmless.

@@ -36,6 +36,12 @@ cudecompResult_t cudecompBuiltinAllocate(cudecompHandle_t handle, size_t bytes, 
 void cudecompBuiltinRelease(void* block);
 
 /**
+ * Tells, in lines of text, which way the data of each operation of a grid descriptor takes from this rank, and why.
+ * Valid until the calling thread's next call. Never null; empty for a grid descriptor that is none.
+ */
+const char* cudecompBuiltinDescribe(cudecompGridDesc_t grid_desc);
+
+/**
  * What autotuning measured when a grid descriptor was created, as one JSON object; "null" if nothing was tuned, and for
  * a grid descriptor that is none. Valid until the grid descriptor is destroyed. Never null.
  *

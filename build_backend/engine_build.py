@@ -109,7 +109,8 @@ def _sanitizer_flags(link: bool = False) -> list[str]:
     names = os.environ.get("CUDECOMP_SANITIZE", "").strip()
     if not names:
         return []
-    sanitize = [f"-fsanitize={names}"]
+    # C callers may pass any int as an enum; the engine checks it, and compilers give enums their whole type's range.
+    sanitize = [f"-fsanitize={names}", "-fno-sanitize=enum"]
     return sanitize if link else [*sanitize, "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
 
 

@@ -110,11 +110,20 @@ def launch_environment(tmpdir: str) -> dict[str, str]:
     return env
 
 
+def interpreter() -> list[str]:
+    """The start of each rank's command line: Python, with what CUDECOMP_TEST_PRELOAD names loaded before all else.
+
+    Only there, not in the launcher: that is how the runtime of a sanitizer gets into ranks.
+    """
+    preload = os.environ.get("CUDECOMP_TEST_PRELOAD")
+    return [*(["env", f"LD_PRELOAD={preload}"] if preload else []), sys.executable]
+
+
 def run(launcher: str, ranks: int, arguments: list[str], timeout: float) -> Run:
     """Runs pytest on some ranks and passes its output through. Ends the job when it takes longer than `timeout`."""
     with tempfile.TemporaryDirectory(prefix="cdt", dir="/tmp") as tmpdir:
         color = f"--color={'yes' if sys.stdout.isatty() else 'no'}"  # some launchers give ranks a terminal, some a pipe
-        pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", color, *arguments]
+        pytest = [*interpreter(), "-m", "pytest", "-p", "no:cacheprovider", color, *arguments]
         command = [launcher, "-n", str(ranks), *pytest]
         start = time.monotonic()
         # A session of its own, so that the launcher and all ranks can be ended together.
@@ -138,7 +147,7 @@ def run_program(launcher: str, ranks: int, program: list[str], timeout: float) -
     """Whether a program ends with exit code 0 and without a word on the error stream."""
     with tempfile.TemporaryDirectory(prefix="cdt", dir="/tmp") as tmpdir:
         process = subprocess.Popen(
-            [launcher, "-n", str(ranks), sys.executable, *program],
+            [launcher, "-n", str(ranks), *interpreter(), *program],
             cwd=ROOT,
             env=launch_environment(tmpdir),
             stdout=subprocess.PIPE,

@@ -20,10 +20,8 @@ struct Company {
 
 Company company_of(const cudecompGridDesc& grid, Group group) {
   Company company;
-  const int members = group == Group::column ? grid.decomposition->rows() : grid.decomposition->cols();
-  for (int member = 0; member < members; ++member) {
-    const int rank = group == Group::column ? grid.decomposition->rank_of(member, grid.col)
-                                            : grid.decomposition->rank_of(grid.row, member);
+  for (int member = 0; member < grid.decomposition->members(group); ++member) {
+    const int rank = grid.rank_of(group, member);
     if (rank == grid.handle->rank) continue;
     const bool near = grid.handle->node && grid.handle->node->index_of(rank) >= 0;
     ++(near ? company.near : company.far);
@@ -53,7 +51,7 @@ std::string describe(const cudecompGridDesc& grid) {
   for (int axis = 0; axis < 3; ++axis) {
     for (int dim = 0; dim < 3; ++dim) {
       if (dim == axis) continue;
-      const Group group = dim == Decomposition::dim_over_rows(axis) ? Group::column : Group::row;
+      const Group group = group_of(axis, dim);
       text += format("halos of %s-pencils along %s, peers: %s\n", axis_names[axis], axis_names[dim],
                      ways(grid, group, halos).c_str());
     }

@@ -86,6 +86,13 @@ struct cudecompGridDesc {
   MPI_Comm comm_of(cudecomp::Group group) const {
     return (group == cudecomp::Group::row ? row_comm : column_comm).get();
   }
+  /** This rank's place in one of its groups, and the row and column of a member of it. */
+  int place_in(cudecomp::Group group) const { return group == cudecomp::Group::column ? row : col; }
+  int row_of(cudecomp::Group group, int member) const { return group == cudecomp::Group::column ? member : row; }
+  int col_of(cudecomp::Group group, int member) const { return group == cudecomp::Group::column ? col : member; }
+  int rank_of(cudecomp::Group group, int member) const {
+    return decomposition->rank_of(row_of(group, member), col_of(group, member));
+  }
   cudecomp::Layout layout(int axis, const cudecomp::Triple& halo, const cudecomp::Triple& padding) const {
     return cudecomp::make_layout(decomposition->box(axis, row, col).n, order[axis], halo, padding);
   }

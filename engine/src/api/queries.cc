@@ -167,17 +167,14 @@ CUDECOMP_EXPORT cudecompResult_t cudecompGetShiftedRank(cudecompHandle_t handle,
     checked_axis("axis", axis);
     checked_axis("dim", dim);
     check_not_null("shifted_rank", shifted_rank);
-    const Decomposition& decomposition = *grid.decomposition;
     if (displacement == 0) {
       *shifted_rank = handle->rank;
     } else if (dim == axis) {
       *shifted_rank = periodic ? handle->rank : -1;
-    } else if (dim == Decomposition::dim_over_rows(axis)) {
-      const int row = shifted(grid.row, displacement, decomposition.rows(), periodic);
-      *shifted_rank = row < 0 ? -1 : decomposition.rank_of(row, grid.col);
     } else {
-      const int col = shifted(grid.col, displacement, decomposition.cols(), periodic);
-      *shifted_rank = col < 0 ? -1 : decomposition.rank_of(grid.row, col);
+      const Group group = group_of(axis, dim);
+      const int member = shifted(grid.place_in(group), displacement, grid.decomposition->members(group), periodic);
+      *shifted_rank = member < 0 ? -1 : grid.rank_of(group, member);
     }
   });
 }

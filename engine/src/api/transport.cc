@@ -35,15 +35,6 @@ void check_halo_depth(const cudecompGridDesc& grid, int axis, int dim, int64_t d
 
 namespace {
 
-/** Process-grid place of a member of one of the caller's groups. */
-struct Place {
-  int row, col;
-};
-
-Place place_of(const cudecompGridDesc& grid, Group group, int member) {
-  return group == Group::column ? Place{member, grid.col} : Place{grid.row, member};
-}
-
 /** A channel to no one, for what stays on this rank. */
 Channel local_channel(const cudecompGridDesc& grid, int item) {
   const cudecompHandle& handle = *grid.handle;
@@ -55,10 +46,8 @@ Channel channel_of(const cudecompGridDesc& grid, Group group, int item) {
   Channel channel = local_channel(grid, item);
   channel.comm = grid.comm_of(group);
   channel.node = handle.node;
-  const int members = group == Group::column ? grid.decomposition->rows() : grid.decomposition->cols();
-  for (int member = 0; member < members; ++member) {
-    const Place place = place_of(grid, group, member);
-    const int rank = grid.decomposition->rank_of(place.row, place.col);
+  for (int member = 0; member < grid.decomposition->members(group); ++member) {
+    const int rank = grid.rank_of(group, member);
     channel.node_index.push_back(handle.node && rank != handle.rank ? handle.node->index_of(rank) : -1);
   }
   return channel;
@@ -80,12 +69,11 @@ std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& gri
                                                      int item, bool in_place) {
   const Group group = transpose_group(shape.from, shape.to);
   const Channel channel = channel_of(grid, group, item);
-  const int me = group == Group::column ? grid.row : grid.col;
+  const int me = grid.place_in(group);
   TransposePlans plans(channel.node_index.size());
   for (int member = 0; member < static_cast<int>(plans.size()); ++member) {
     if (member != me && !channel.near(member)) continue;
-    const Place place = place_of(grid, group, member);
-    plans[member] = plan_transpose(*grid.decomposition, place.row, place.col, shape);
+    plans[member] = plan_transpose(*grid.decomposition, grid.row_of(group, member), grid.col_of(group, member), shape);
   }
   switch (grid.config.transpose_comm_backend) {
   case CUDECOMP_TRANSPOSE_COMM_MPI_P2P: return std::make_unique<TransposeP2P>(plans, me, channel, in_place);
@@ -102,8 +90,8 @@ std::unique_ptr<HaloExchange> prepare_halo(const cudecompGridDesc& grid, const H
   for (int side = 0; side < 2 && !plan.local; ++side) {
     const int member = plan.directions[side].to;
     if (member < 0 || !channel.near(member)) continue;
-    const Place place = place_of(grid, plan.group, member);
-    neighbours[side] = plan_halo(*grid.decomposition, place.row, place.col, shape);
+    neighbours[side] =
+        plan_halo(*grid.decomposition, grid.row_of(plan.group, member), grid.col_of(plan.group, member), shape);
   }
   return std::make_unique<HaloExchange>(plan, neighbours, channel,
                                         grid.config.halo_comm_backend == CUDECOMP_HALO_COMM_MPI_BLOCKING);

@@ -64,27 +64,21 @@ void run_rows(const BoxCopy& copy, const char* src, char* dst) {
   if (stream) kernels().fence();
 }
 
-/** Calls block(source, destination, ni, nj) for the blocks of every plane, of at most `most_i` by `most_j` elements. */
-template <typename Block>
-void for_blocks(const BoxCopy& copy, const char* src, char* dst, int64_t most_i, int64_t most_j, Block block) {
+/** Through the caches: blocks that fit the first level on both sides. */
+void run_transpose_cached(const BoxCopy& copy, const char* src, char* dst) {
+  const int item = copy.item;
+  const int64_t most_i = 256 / item, most_j = 512 / item;
+  const TransposeBlock transpose = kernels().transpose(item);
   for (int64_t k = 0; k < copy.n[2]; ++k) {
     for (int64_t j = 0; j < copy.n[1]; j += most_j) {
       for (int64_t i = 0; i < copy.n[0]; i += most_i) {
         const int64_t from = i + j * copy.src_stride[1] + k * copy.src_stride[2];
         const int64_t to = i * copy.dst_stride[0] + j + k * copy.dst_stride[2];
-        block(src + from * copy.item, dst + to * copy.item, std::min(most_i, copy.n[0] - i),
-              std::min(most_j, copy.n[1] - j));
+        transpose(src + from * item, copy.src_stride[1], dst + to * item, copy.dst_stride[0],
+                  std::min(most_i, copy.n[0] - i), std::min(most_j, copy.n[1] - j));
       }
     }
   }
-}
-
-/** Through the caches: blocks that fit the first level on both sides. */
-void run_transpose_cached(const BoxCopy& copy, const char* src, char* dst) {
-  const TransposeBlock transpose = kernels().transpose(copy.item);
-  for_blocks(copy, src, dst, 256 / copy.item, 512 / copy.item, [&](const char* from, char* to, int64_t ni, int64_t nj) {
-    transpose(from, copy.src_stride[1], to, copy.dst_stride[0], ni, nj);
-  });
 }
 
 /** Past the caches where every row of the destination begins on a line, but for a few elements before the first line.
@@ -239,6 +233,14 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
   }
   copy.streaming = streaming && copy.kind != BoxCopy::Kind::strided;
   return copy;
+}
+
+BoxCopy prepare_pack(const Region& region, const std::array<int, 3>& order, int64_t slot, int item, bool streaming) {
+  return prepare_copy(region, packed_region(region.n, order, slot), item, streaming);
+}
+
+BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, int64_t slot, int item, bool streaming) {
+  return prepare_copy(packed_region(region.n, order, slot), region, item, streaming);
 }
 
 void run_copy(const BoxCopy& copy, const void* src_base, void* dst_base) {

@@ -35,6 +35,10 @@ constexpr int64_t streaming_threshold = int64_t{6} << 20;
 
 BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool streaming);
 
+/** From a region to its message: dense in `order`, `slot` elements into a buffer; and back. */
+BoxCopy prepare_pack(const Region& region, const std::array<int, 3>& order, int64_t slot, int item, bool streaming);
+BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, int64_t slot, int item, bool streaming);
+
 /** Runs a copy; `src` and `dst` are the bases that the offsets count from, and must not overlap where it writes. */
 void run_copy(const BoxCopy& copy, const void* src, void* dst);
 

@@ -54,6 +54,8 @@ protected:
   };
 
   int members() const { return static_cast<int>(peers_.size()); }
+  /** Prepares the packing of far messages that do not lie densely in the array. */
+  void prepare_far();
   bool all_near() const { return far_to_.empty(); }
   void pack(int peer, const void* input, void* work) const { run_copy(peers_[peer].pack, input, work); }
   void unpack(int peer, const void* work, void* output) const { run_copy(peers_[peer].unpack, work, output); }

@@ -20,13 +20,11 @@ HaloExchange::HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2]
     direction.recv_direct = is_dense(boxes.recv, plan_.message_order);
     direction.send_at = direction.send_direct ? boxes.send.offset : boxes.send_slot;
     direction.recv_at = direction.recv_direct ? boxes.recv.offset : boxes.recv_slot;
-    if (!direction.send_direct) {
-      direction.pack = prepare_copy(boxes.send, packed_region(boxes.send.n, plan_.message_order, boxes.send_slot),
-                                    channel.item, false);
+    if (direction.far_to && !direction.send_direct) {
+      direction.pack = prepare_pack(boxes.send, plan_.message_order, boxes.send_slot, channel.item, false);
     }
-    if (!direction.recv_direct) {
-      direction.unpack = prepare_copy(packed_region(boxes.recv.n, plan_.message_order, boxes.recv_slot), boxes.recv,
-                                      channel.item, false);
+    if (direction.far_from && !direction.recv_direct) {
+      direction.unpack = prepare_unpack(boxes.recv, plan_.message_order, boxes.recv_slot, channel.item, false);
     }
     pieces += 2 * messages_.pieces(direction.count);
     if (plan_.local) {

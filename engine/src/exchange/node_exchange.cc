@@ -155,7 +155,7 @@ bool NodeExchange::progress_send(Message& message, const char* input) {
   if (filled - pair.emptied.load(std::memory_order_acquire) == Pair::slots) return false;
   Triple begin, n;
   message.pieces.get(message.next, begin, n);
-  run_copy(prepare_copy(part_of(message.mine, begin, n), packed_region(n, order_, 0), item_, false), input,
+  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input,
            node_->slot(node_->me(), peer.index, filled));
   pair.slot_bytes[filled % Pair::slots] = n[0] * n[1] * n[2] * item_;
   pair.filled.store(filled + 1, std::memory_order_release);
@@ -209,9 +209,7 @@ bool NodeExchange::others_done() const {
 
 void NodeExchange::unstage(const char* work, char* output) {
   for (size_t number = 0; number < receives_.size(); ++number) {
-    const Message& message = receives_[number];
-    run_copy(prepare_copy(packed_region(message.mine.n, order_, stage_slots_[number]), message.mine, item_, streaming_),
-             work, output);
+    run_copy(prepare_unpack(receives_[number].mine, order_, stage_slots_[number], item_, streaming_), work, output);
   }
 }
 

@@ -35,14 +35,6 @@ TransposeExchange::TransposeExchange(const TransposePlans& near_plans, int me, c
     peer.recv_direct = peer.far && !in_place && is_dense(boxes.recv, plan_.message_order);
     peer.send_at = peer.send_direct ? boxes.send.offset : boxes.send_slot;
     peer.recv_at = peer.recv_direct ? boxes.recv.offset : boxes.recv_slot;
-    if (peer.far && !peer.send_direct) {
-      peer.pack = prepare_copy(boxes.send, packed_region(boxes.send.n, plan_.message_order, boxes.send_slot),
-                               channel.item, streaming_);
-    }
-    if (peer.far && !peer.recv_direct) {
-      peer.unpack = prepare_copy(packed_region(boxes.recv.n, plan_.message_order, boxes.recv_slot), boxes.recv,
-                                 channel.item, streaming_);
-    }
     peers_.push_back(peer);
   }
   // Every rank starts with another peer, so that no one is addressed by all at once.
@@ -51,7 +43,21 @@ TransposeExchange::TransposeExchange(const TransposePlans& near_plans, int me, c
     if (peers_[(me + step) % size].far) far_to_.push_back((me + step) % size);
     if (peers_[(me + size - step) % size].far) far_from_.push_back((me + size - step) % size);
   }
+  prepare_far();
   prepare_near(near_plans);
+}
+
+void TransposeExchange::prepare_far() {
+  for (int member : far_to_) {
+    const TransposePeer& boxes = plan_.peers[member];
+    Peer& peer = peers_[member];
+    if (!peer.send_direct) {
+      peer.pack = prepare_pack(boxes.send, plan_.message_order, boxes.send_slot, channel_.item, streaming_);
+    }
+    if (!peer.recv_direct) {
+      peer.unpack = prepare_unpack(boxes.recv, plan_.message_order, boxes.recv_slot, channel_.item, streaming_);
+    }
+  }
 }
 
 void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
@@ -59,9 +65,8 @@ void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
   const TransposePeer& mine = plan_.peers[me];
   constexpr int64_t piece_bytes = 256 << 10;
   keep_ = PiecewiseCopy(mine.send, mine.recv, plan_.piece_order, item, piece_bytes, streaming_);
-  const Region packed = packed_region(mine.send.n, plan_.piece_order, mine.send_slot);
-  keep_out_ = prepare_copy(mine.send, packed, item, streaming_);
-  keep_in_ = prepare_copy(packed, mine.recv, item, streaming_);
+  keep_out_ = prepare_pack(mine.send, plan_.piece_order, mine.send_slot, item, streaming_);
+  keep_in_ = prepare_unpack(mine.recv, plan_.piece_order, mine.send_slot, item, streaming_);
   still_ = in_place_ && mine.send.offset == mine.recv.offset && mine.send.stride == mine.recv.stride;
 
   std::vector<NodeMessage> sends, receives;
@@ -148,18 +153,7 @@ TransposeAllToAll::TransposeAllToAll(const TransposePlans& near_plans, int me, c
   // The collective reads from one buffer and writes to one: either all messages lie in the array, or all are packed.
   gather_side(&Peer::send_direct, &Peer::send_at, send_from_input_, send_base_);
   gather_side(&Peer::recv_direct, &Peer::recv_at, receive_into_output_, recv_base_);
-  for (int member : far_to_) {
-    Peer& peer = peers_[member];
-    const TransposePeer& boxes = plan_.peers[member];
-    if (!send_from_input_) {
-      peer.pack = prepare_copy(boxes.send, packed_region(boxes.send.n, plan_.message_order, boxes.send_slot),
-                               channel.item, streaming_);
-    }
-    if (!receive_into_output_) {
-      peer.unpack = prepare_copy(packed_region(boxes.recv.n, plan_.message_order, boxes.recv_slot), boxes.recv,
-                                 channel.item, streaming_);
-    }
-  }
+  prepare_far();
   // The choice between the two collectives rests on what all ranks of the group know alike.
   typed_ =
       plan_.largest_message > channel.largest_message || 2 * members() * slot_round(plan_.largest_message) > INT_MAX;

@@ -52,6 +52,9 @@ public:
   /** Box owned in the pencils along `axis` at a place of the process grid. */
   Box box(int axis, int row, int col) const;
 
+  /** Ranks of a column group, or of a row group. */
+  int members(Group group) const { return group == Group::column ? rows_ : cols_; }
+
   int rank_of(int row, int col) const { return column_major_ ? col * rows_ + row : row * cols_ + col; }
   int row_of(int rank) const { return column_major_ ? rank % rows_ : rank / cols_; }
   int col_of(int rank) const { return column_major_ ? rank / rows_ : rank % cols_; }

@@ -29,7 +29,7 @@ TransposePlan plan_transpose(const Decomposition& decomposition, int row, int co
   TransposePlan plan;
   plan.group = transpose_group(shape.from, shape.to);
   plan.me = plan.group == Group::column ? row : col;
-  const int members = plan.group == Group::column ? decomposition.rows() : decomposition.cols();
+  const int members = decomposition.members(plan.group);
   plan.peers.resize(members);
 
   // Within the group, the input axis is split in the output and the output axis is split in the input.

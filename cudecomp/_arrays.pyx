@@ -24,6 +24,9 @@ cdef int DOUBLE = DataType.DOUBLE
 cdef int FLOAT_COMPLEX = DataType.FLOAT_COMPLEX
 cdef int DOUBLE_COMPLEX = DataType.DOUBLE_COMPLEX
 
+# The NumPy dtype of each DataType; its members are ints, so codes look it up too.
+ELEMENT_TYPES = {FLOAT: float32, DOUBLE: float64, FLOAT_COMPLEX: complex64, DOUBLE_COMPLEX: complex128}
+
 
 cdef int given_dtype(object dtype) except? 1:
     """The code of a `dtype` argument, 0 for None."""
@@ -121,7 +124,7 @@ cdef int unusual_dtype(object dtype, str name, int given) except? 1:
 cdef int check_opaque(object dtype, str name, int given) except? 1:
     if not given:
         raise TypeError(f"{name} is of {dtype}, opaque storage; pass dtype=cudecomp.DataType... to say what it holds")
-    itemsize = {FLOAT: 4, DOUBLE: 8, FLOAT_COMPLEX: 8, DOUBLE_COMPLEX: 16}[given]
+    itemsize = ELEMENT_TYPES[given].itemsize
     if dtype.itemsize != itemsize:
         raise TypeError(
             f"{name} is of {dtype} with {dtype.itemsize} bytes per element, but DataType.{DataType(given).name} "

@@ -50,6 +50,7 @@ from cudecomp_bindings._internal.cudecomp import _get_optional_symbol, load_libr
 
 from cudecomp import _autotune
 from cudecomp._agreement import CheckedCall, agree, checks_wanted
+from cudecomp._arrays import ELEMENT_TYPES
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
 from cudecomp._config import GridDescConfig
 from cudecomp._docs import document_operations
@@ -1022,14 +1023,6 @@ cdef class GridDesc:
     def __del__(self):
         if self._grid is not NULL and not self._abandoned:
             warn_unclosed(self, "destroy()")
-
-
-ELEMENT_TYPES = {
-    DataType.FLOAT: np.dtype(np.float32),
-    DataType.DOUBLE: np.dtype(np.float64),
-    DataType.FLOAT_COMPLEX: np.dtype(np.complex64),
-    DataType.DOUBLE_COMPLEX: np.dtype(np.complex128),
-}
 
 
 cdef object element_type(object dtype):

@@ -19,6 +19,7 @@ IN_SDIST = [
     "*/cudecomp/_core.pyx",
     "*/cudecomp_bindings/cycudecomp.pxd",
     "*/tests/run_mpi.py",
+    "*/examples/common.py",
     "*/examples/poisson.py",
     "*/docs/images/pencils.svg",
     "*/README.md",

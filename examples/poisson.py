@@ -3,6 +3,7 @@
 """Solves the Poisson equation on a periodic box and checks the answer.
 
     mpirun -n 4 python examples/poisson.py --grid 96 96 96 --dtype float32
+    mpirun -n 4 python examples/poisson.py --grid 512 512 512 --dtype complex128 --device gpu
 
 The equation is ∇²u = f on [0, 2π)³. Fourier transforms turn it into a division by -|k|², and a transform along an axis
 needs the whole axis on one rank: so each one runs in the pencil layout of its axis, with a transpose in between.
@@ -13,19 +14,17 @@ A known u, smooth but with infinitely many modes, gives f; so the error falls ex
 until rounding is all that is left. The program exits with 1 if the error is larger than theory allows on a grid.
 """
 
-import argparse
+import math
 import sys
 import time
 from contextlib import contextmanager
 
 import numpy as np
-import scipy.fft
 import scipy.special
 from mpi4py import MPI
 
 import cudecomp
-
-X, Y, Z = range(3)
+from common import Arrays, Report, X, Y, Z, argument_parser, indices, largest_of, parse, positive
 
 # u = exp(s(x) + s(y) + s(z)) with s(t) = amplitude * sin(wavenumber * t + phase); no two axes are alike, so that no
 # mix-up of axes can go unseen.
@@ -35,95 +34,92 @@ PHASES = (0.3, 1.1, 0.7)
 
 
 class PoissonSolver:
-    """Solves ∇²u = f for one grid, process grid and type; fields are X-pencils of shape `shape`."""
+    """Solves ∇²u = f for one grid, process grid and type; fields are X-pencils of shape `info.shape`."""
 
-    def __init__(self, handle, gdims, dtype, pdims):
+    def __init__(self, handle, gdims, dtype, pdims, arrays):
         self.gdims = tuple(gdims)
         self.dtype = np.dtype(dtype)
         self.is_real = self.dtype.kind == "f"
         self.seconds = {"FFT": 0.0, "transposes": 0.0}
+        self._arrays = arrays
         # A real field has a spectrum of half the length along X. Y and Z are the same, and so is their split: what one
         # rank holds of the field in X-pencils is what it holds of the spectrum.
         spectrum = (self.gdims[X] // 2 + 1, *self.gdims[1:]) if self.is_real else self.gdims
         self._field_grid = self._create_grid(handle, self.gdims, pdims)
         self._grid = self._create_grid(handle, spectrum, pdims)
         self.info = self._field_grid.get_pencil_info(X)
-        self.shape = self.info.shape
+        self._spectrum = [arrays.empty(self._grid, axis, np.result_type(dtype, np.complex64)) for axis in (X, Y, Z)]
         self._inverse_laplacian = self._make_inverse_laplacian()
 
-    @staticmethod
-    def _create_grid(handle, gdims, pdims):
+    def _create_grid(self, handle, gdims, pdims):
         # Each pencil is stored with its own axis fastest, which is the last axis of its array.
-        config = cudecomp.GridDescConfig(gdims=gdims, pdims=pdims, transpose_axis_contiguous=(True, True, True))
+        config = cudecomp.GridDescConfig(
+            gdims=gdims, pdims=pdims, transpose_axis_contiguous=(True, True, True), **self._arrays.backends
+        )
         return handle.create_grid(config)
 
     def _make_inverse_laplacian(self):
         """-1/|k|² for the modes that this rank holds in Z-pencils; 0 for the constant, which f does not determine."""
-        info = self._grid.get_pencil_info(Z)
-        squares = np.zeros(info.shape)
-        for array_axis, axis in enumerate(info.order):
-            modes = scipy.fft.fftfreq(self.gdims[axis], 1 / self.gdims[axis])
-            local = modes[info.lo[array_axis] : info.hi[array_axis] + 1]
-            squares += along(array_axis, local**2)
-        inverse = np.divide(-1.0, squares, out=np.zeros(info.shape), where=squares > 0)
-        return inverse.astype(np.finfo(self.dtype).dtype)
+        local = indices(self._grid.get_pencil_info(Z))
+        squares = sum(np.fft.fftfreq(n, 1 / n)[i] ** 2 for n, i in zip(self.gdims, local, strict=True))
+        inverse = np.divide(-1.0, squares, out=np.zeros(squares.shape), where=squares > 0)
+        return self._arrays.xp.asarray(inverse, dtype=np.finfo(self.dtype).dtype)
 
     def destroy(self):
         self._grid.destroy()
         self._field_grid.destroy()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.destroy()
+
     def solve(self, f):
         """u for a right-hand side; both are X-pencils, u has no constant part."""
-        forward, backward = (scipy.fft.rfft, scipy.fft.irfft) if self.is_real else (scipy.fft.fft, scipy.fft.ifft)
-        spectrum = self._fft(forward, f)
-        spectrum = self._fft(scipy.fft.fft, self._transpose(self._grid.transpose_x_to_y, spectrum))
-        spectrum = self._fft(scipy.fft.fft, self._transpose(self._grid.transpose_y_to_z, spectrum))
+        fft, grid, (x, y, z) = self._arrays.fft, self._grid, self._spectrum
+        forward, backward = (fft.rfft, fft.irfft) if self.is_real else (fft.fft, fft.ifft)
+        spectrum = self._transform(forward, f)
+        spectrum = self._transform(fft.fft, self._transpose(grid.transpose_x_to_y, spectrum, y), overwrite_x=True)
+        spectrum = self._transform(fft.fft, self._transpose(grid.transpose_y_to_z, spectrum, z), overwrite_x=True)
         spectrum *= self._inverse_laplacian
-        spectrum = self._transpose(self._grid.transpose_z_to_y, self._fft(scipy.fft.ifft, spectrum))
-        spectrum = self._transpose(self._grid.transpose_y_to_x, self._fft(scipy.fft.ifft, spectrum))
-        return self._fft(backward, spectrum, n=self.gdims[X])
+        spectrum = self._transform(fft.ifft, spectrum, overwrite_x=True)
+        spectrum = self._transform(fft.ifft, self._transpose(grid.transpose_z_to_y, spectrum, y), overwrite_x=True)
+        return self._transform(backward, self._transpose(grid.transpose_y_to_x, spectrum, x), n=self.gdims[X])
 
-    def _fft(self, transform, pencil, **options):
+    def _transform(self, function, pencil, **options):
         with self._timed("FFT"):
-            return np.ascontiguousarray(transform(pencil, axis=-1, **options))
+            return self._arrays.xp.ascontiguousarray(function(pencil, axis=-1, **options))
 
-    def _transpose(self, operation, pencil):
+    def _transpose(self, operation, pencil, out):
         with self._timed("transposes"):
-            return operation(pencil)
+            return operation(pencil, out)
 
     @contextmanager
     def _timed(self, part):
+        self._arrays.synchronize()
         start = time.perf_counter()
         yield
+        self._arrays.synchronize()
         self.seconds[part] += time.perf_counter() - start
 
     def exact(self):
         """u and f = ∇²u on this rank's X-pencil, straight from the formula."""
         amplitudes = AMPLITUDES["real" if self.is_real else "complex"]
         exponent, factor = 0.0, 0.0
-        for array_axis, axis in enumerate(self.info.order):
-            points = np.arange(self.info.lo[array_axis], self.info.hi[array_axis] + 1) * (2 * np.pi / self.gdims[axis])
-            a, k, angle = amplitudes[axis], WAVENUMBERS[axis], WAVENUMBERS[axis] * points + PHASES[axis]
-            exponent = exponent + along(array_axis, a * np.sin(angle))
-            factor = factor + along(array_axis, (a * k * np.cos(angle)) ** 2 - a * k**2 * np.sin(angle))
+        for n, i, a, k, phase in zip(self.gdims, indices(self.info), amplitudes, WAVENUMBERS, PHASES, strict=True):
+            angle = k * (2 * np.pi / n) * i + phase
+            exponent = exponent + a * np.sin(angle)
+            factor = factor + (a * k * np.cos(angle)) ** 2 - a * k**2 * np.sin(angle)
         u = np.exp(exponent)
-        return u.astype(self.dtype), (factor * u).astype(self.dtype)
-
-
-def along(array_axis, values):
-    """Values along one axis of a 3-D array, ready for broadcasting."""
-    shape = [1, 1, 1]
-    shape[array_axis] = -1
-    return np.reshape(values, shape)
+        return [self._arrays.xp.asarray(field, dtype=self.dtype) for field in (u, factor * u)]
 
 
 def relative_error(comm, gdims, u, exact):
     """Largest deviation over all ranks, the constant parts left out, relative to the largest value."""
-    constants = comm.allreduce(np.array([u.sum(dtype=complex), exact.sum(dtype=complex)])) / np.prod(gdims, dtype=float)
-    deviation = np.abs((u - constants[0]) - (exact - constants[1]))
-    largest = np.array([deviation.max(initial=0.0), np.abs(exact).max(initial=0.0)], float)
-    comm.Allreduce(MPI.IN_PLACE, largest, MPI.MAX)
-    return float(largest[0] / largest[1])
+    constants = [comm.allreduce(complex(field.sum(dtype=complex))) / math.prod(gdims) for field in (u, exact)]
+    deviation = (u - constants[0]) - (exact - constants[1])
+    return largest_of(comm, deviation) / largest_of(comm, exact)
 
 
 def error_bound(gdims, dtype):
@@ -143,10 +139,9 @@ def error_bound(gdims, dtype):
     return bound
 
 
-def run(comm, gdims, dtype, pdims, repeats=1):
+def run(comm, gdims, dtype, pdims, arrays, repeats=1):
     """Solves once to warm up, then `repeats` times; returns the relative error, and the seconds per solve by part."""
-    with cudecomp.Handle(comm) as handle:
-        solver = PoissonSolver(handle, gdims, dtype, pdims)
+    with cudecomp.Handle(comm) as handle, PoissonSolver(handle, gdims, dtype, pdims, arrays) as solver:
         exact, f = solver.exact()
         u = solver.solve(f)
         error = relative_error(comm, gdims, u, exact)
@@ -156,7 +151,6 @@ def run(comm, gdims, dtype, pdims, repeats=1):
         for _ in range(repeats):
             solver.solve(f)
         total = time.perf_counter() - start
-        solver.destroy()
     parts = {**solver.seconds, "rest": total - sum(solver.seconds.values()), "total": total}
     return error, {part: seconds / repeats for part, seconds in parts.items()}
 
@@ -173,45 +167,21 @@ def report_times(comm, seconds):
         print(f"  {part:<20} {column.min():9.3f} {column.mean():9.3f} {column.max():9.3f} {column.mean() / whole:6.0%}")
 
 
-def parse_arguments(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--grid", nargs=3, type=positive, default=(64, 64, 64), metavar=("NX", "NY", "NZ"))
-    parser.add_argument("--dtype", choices=["float32", "float64", "complex64", "complex128"], default="float64")
-    parser.add_argument("--pdims", nargs=2, type=positive, metavar=("ROWS", "COLS"), help="process grid (near square)")
-    parser.add_argument("--repeats", type=positive, default=5, help="timed solves (%(default)s)")
-    return parser.parse_args(arguments)
-
-
-def positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, got {value}")
-    return value
-
-
 def main(arguments=None):
     comm = MPI.COMM_WORLD
-    options = parse_arguments(arguments)
-    pdims = tuple(options.pdims or MPI.Compute_dims(comm.size, 2))
-    gdims = tuple(options.grid)
-    if pdims[0] * pdims[1] != comm.size:
-        if comm.rank == 0:
-            print(f"--pdims {pdims[0]} {pdims[1]} is for {pdims[0] * pdims[1]} ranks, this run has {comm.size}")
-        return 2
-    if comm.rank == 0:
-        print(f"Poisson equation, {options.dtype}, {comm.size} ranks as {pdims[0]} x {pdims[1]}")
-        print(f"  {'grid':<20} {'error':>9} {'at most':>9}  largest deviation from the analytic solution, relative")
-    passed = True
+    parser = argument_parser(__doc__, grid=(64, 64, 64))
+    parser.add_argument("--dtype", choices=["float32", "float64", "complex64", "complex128"], default="float64")
+    parser.add_argument("--repeats", type=positive, default=5, help="timed solves (%(default)s)")
+    options = parse(parser, arguments, comm)
+    arrays, report = Arrays(options.device, comm), Report(comm)
+    report(f"Poisson equation, {options.dtype}, {comm.size} ranks as {options.pdims[0]} x {options.pdims[1]}")
+    report("Largest deviation from the analytic solution, relative to its largest value, and what theory allows:")
     # The coarser grids show how the error falls; the last one is the one that was asked for.
-    for grid in [tuple(max(1, n // divisor) for n in gdims) for divisor in (4, 2, 1)]:
-        error, seconds = run(comm, grid, options.dtype, pdims, options.repeats)
-        bound = error_bound(grid, options.dtype)
-        passed = passed and error <= bound
-        if comm.rank == 0:
-            verdict = "" if error <= bound else "TOO LARGE"
-            print(f"  {' x '.join(map(str, grid)):<20} {error:9.1e} {bound:9.1e}  {verdict}".rstrip())
+    for gdims in [tuple(max(1, n // divisor) for n in options.grid) for divisor in (4, 2, 1)]:
+        error, seconds = run(comm, gdims, options.dtype, options.pdims, arrays, options.repeats)
+        report.check(" x ".join(map(str, gdims)), error, error_bound(gdims, options.dtype))
     report_times(comm, seconds)
-    return 0 if passed else 1
+    return report.exit_code
 
 
 if __name__ == "__main__":

@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 from mpi4py import MPI
 
@@ -49,3 +54,11 @@ def round_trip(grid: cudecomp.GridDesc, comm: MPI.Comm, run: int = 0) -> None:
     grid.update_halos_z(mine, halo, (True, True, True))
     ref.update_halos(decomposition, 2, wide, arrays, (True, True, True), None)
     assert ref.same_bits(mine, arrays[comm.rank])
+
+
+def load_example(name: str) -> ModuleType:
+    """A program of examples/ as a module, which finds its neighbours as it does when it is run."""
+    folder = str(Path(__file__).resolve().parents[2] / "examples")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)

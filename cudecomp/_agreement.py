@@ -120,6 +120,8 @@ def _portable_type(error: Exception) -> type[Exception]:
     """A type that other ranks can raise with nothing but a text."""
     if isinstance(error, ImportError):
         return ImportError
+    if isinstance(error, OSError):
+        return type(error) if type(error).__module__ == "builtins" else OSError
     portable = isinstance(error, CudecompError | TypeError | MemoryError | LibraryLoadError)
     return type(error) if portable else InvalidUsageError
 

@@ -29,6 +29,10 @@ class Handle:
     def rank(self) -> int: ...
     @property
     def nranks(self) -> int: ...
+    @property
+    def _private_comm(self) -> MPI.Intracomm: ...
+    @property
+    def _host_arrays(self) -> bool: ...
     def create_grid(
         self,
         config: GridDescConfig,
@@ -79,6 +83,60 @@ class GridDesc:
     def get_shifted_rank(
         self, axis: SupportsIndex, dim: SupportsIndex, displacement: SupportsIndex, periodic: bool | np.bool_ = False
     ) -> int: ...
+    def coordinates(
+        self,
+        axis: SupportsIndex,
+        lengths: Sequence[float],
+        *,
+        origin: Sequence[float] = (0.0, 0.0, 0.0),
+        endpoint: bool = False,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def wavenumbers(
+        self, axis: SupportsIndex, lengths: Sequence[float], *, real_axis: SupportsIndex | None = None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+    def scatter(
+        self,
+        global_array: object,
+        axis: SupportsIndex,
+        root: SupportsIndex = 0,
+        *,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+        out: Any = None,
+    ) -> Any: ...
+    def gather(
+        self,
+        array: object,
+        axis: SupportsIndex,
+        root: SupportsIndex = 0,
+        *,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+        out: Any = None,
+    ) -> Any: ...
+    def allclose(
+        self,
+        a: object,
+        b: object,
+        axis: SupportsIndex,
+        *,
+        rtol: float = 1e-5,
+        atol: float = 1e-8,
+        equal_nan: bool = False,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+    ) -> bool: ...
+    def max_difference(
+        self,
+        a: object,
+        b: object,
+        axis: SupportsIndex,
+        *,
+        halo_extents: _Extents | None = None,
+        padding: _Extents | None = None,
+    ) -> float: ...
     def transpose_x_to_y(
         self,
         input: npt.NDArray[_Scalar],

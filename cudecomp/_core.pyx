@@ -48,7 +48,7 @@ import weakref
 import numpy as np
 from cudecomp_bindings._internal.cudecomp import _get_optional_symbol, load_library
 
-from cudecomp import _autotune
+from cudecomp import _autotune, _coordinates, _whole
 from cudecomp._agreement import CheckedCall, agree, checks_wanted
 from cudecomp._arrays import ELEMENT_TYPES
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
@@ -190,6 +190,15 @@ cdef class Handle:
     def nranks(self):
         """The number of ranks of the communicator of the handle."""
         return self._nranks
+
+    @property
+    def _private_comm(self):
+        self._require_running()
+        return self._private
+
+    @property
+    def _host_arrays(self):
+        return bool(self._on_host)
 
     def create_grid(self, config, options=None, *, report=None, progress=False):
         """Decomposes a grid over the ranks of the handle.
@@ -747,6 +756,26 @@ cdef class GridDesc:
         check(result, "cudecompGetShiftedRank")
         return rank
 
+    # Docstrings of the methods below come from the functions that do the work.
+
+    def coordinates(self, axis, lengths, *, origin=(0.0, 0.0, 0.0), endpoint=False, halo_extents=None, padding=None):
+        return _coordinates.coordinates(self, axis, lengths, origin, endpoint, halo_extents, padding)
+
+    def wavenumbers(self, axis, lengths, *, real_axis=None):
+        return _coordinates.wavenumbers(self, axis, lengths, real_axis)
+
+    def scatter(self, global_array, axis, root=0, *, halo_extents=None, padding=None, out=None):
+        return _whole.scatter(self, global_array, axis, root, halo_extents, padding, out)
+
+    def gather(self, array, axis, root=0, *, halo_extents=None, padding=None, out=None):
+        return _whole.gather(self, array, axis, root, halo_extents, padding, out)
+
+    def allclose(self, a, b, axis, *, rtol=1e-5, atol=1e-8, equal_nan=False, halo_extents=None, padding=None):
+        return _whole.allclose(self, a, b, axis, rtol, atol, equal_nan, halo_extents, padding)
+
+    def max_difference(self, a, b, axis, *, halo_extents=None, padding=None):
+        return _whole.max_difference(self, a, b, axis, halo_extents, padding)
+
     # The docstrings of the operations are made from one text for each kind, in _docs.py.
 
     def transpose_x_to_y(
@@ -1186,3 +1215,9 @@ cdef int warn_unclosed(object what, str remedy) except -1:
 
 
 document_operations(GridDesc)
+for _function in (
+    _coordinates.coordinates, _coordinates.wavenumbers, _whole.scatter, _whole.gather, _whole.allclose,
+    _whole.max_difference,
+):
+    getattr(GridDesc, _function.__name__).__doc__ = _function.__doc__
+del _function

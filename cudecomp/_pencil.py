@@ -23,10 +23,21 @@ class PencilInfo:
         padding: Unused layers at the high end along X, Y, Z.
         size: Elements of the local array, the product of `shape`.
 
+    The owned cells of the local array, and where they lie in a global array that is indexed ``[x, y, z]``, as slices:
+    `interior` and `global_slices` in array-axis order, `global_slices_xyz` in X, Y, Z order. Each of these moves the
+    same cells::
+
+        local[info.interior] = whole[info.global_slices_xyz].transpose(info.order)
+        local[info.interior] = whole.transpose(info.order)[info.global_slices]
+
     Example:
         >>> info = PencilInfo((8, 4, 6), (0, 4, 0), (7, 7, 3), (2, 1, 0), (1, 0, 0), (0, 0, 0), 192)
         >>> [f"{'XYZ'[axis]}: {low}..{high}" for axis, low, high in zip(info.order, info.lo, info.hi)]
         ['Z: 0..7', 'Y: 4..7', 'X: 0..3']
+        >>> info.interior
+        (slice(0, 8, None), slice(0, 4, None), slice(1, 5, None))
+        >>> info.global_slices_xyz
+        (slice(0, 4, None), slice(4, 8, None), slice(0, 8, None))
 
     See also:
         ``cudecompPencilInfo_t``, and `GridDesc.get_pencil_info`, which returns it.
@@ -39,3 +50,24 @@ class PencilInfo:
     halo_extents: tuple[int, int, int]
     padding: tuple[int, int, int]
     size: int
+
+    @property
+    def interior(self) -> tuple[slice, slice, slice]:
+        """The owned cells of the local array, without halo and padding: slices in array-axis order."""
+        first = [self.halo_extents[axis] for axis in self.order]
+        a, b, c = (
+            slice(start, start + high + 1 - low) for start, low, high in zip(first, self.lo, self.hi, strict=True)
+        )
+        return a, b, c
+
+    @property
+    def global_slices(self) -> tuple[slice, slice, slice]:
+        """The owned part of the grid: half-open slices of global indices, in array-axis order."""
+        a, b, c = (slice(low, high + 1) for low, high in zip(self.lo, self.hi, strict=True))
+        return a, b, c
+
+    @property
+    def global_slices_xyz(self) -> tuple[slice, slice, slice]:
+        """The owned part of the grid: half-open slices of global indices, in X, Y, Z order."""
+        x, y, z = (self.global_slices[self.order.index(axis)] for axis in range(3))
+        return x, y, z

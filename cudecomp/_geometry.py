@@ -25,3 +25,53 @@ def parts_of(axis: int, dim: int, pdims: Sequence[int]) -> int:
         return 1
     over_rows = 1 if axis == 0 else 0
     return pdims[0] if dim == over_rows else pdims[1]
+
+
+def cuts(points: int, distributed: int, parts: int) -> list[range]:
+    """The global indices that each part of an axis owns, in order; parts may be empty."""
+    each, larger = divmod(distributed, parts)
+    lengths = [each + (part < larger) for part in range(parts)]
+    last = max(part for part, length in enumerate(lengths) if length)
+    lengths[last] += points - distributed
+    starts = [sum(lengths[:part]) for part in range(parts)]
+    return [range(start, start + length) for start, length in zip(starts, lengths, strict=True)]
+
+
+def place_of(rank: int, pdims: Sequence[int], col_major: bool) -> tuple[int, int]:
+    """Row and column of a rank on the process grid."""
+    rows, cols = pdims
+    if col_major:
+        col, row = divmod(rank, rows)
+    else:
+        row, col = divmod(rank, cols)
+    return row, col
+
+
+def owned_box(
+    axis: int, place: tuple[int, int], gdims: Sequence[int], distributed: Sequence[int], pdims: Sequence[int]
+) -> tuple[range, range, range]:
+    """What the rank at a (row, column) owns in the pencils along `axis`, as global indices along X, Y, Z."""
+    over_rows = 1 if axis == 0 else 0
+    box = []
+    for dim in range(3):
+        part = 0 if dim == axis else place[0] if dim == over_rows else place[1]
+        box.append(cuts(gdims[dim], distributed[dim], parts_of(axis, dim, pdims))[part])
+    return box[0], box[1], box[2]
+
+
+def memory_order(axis: int, contiguous: Sequence[bool], explicit: Sequence[Sequence[int]]) -> tuple[int, int, int]:
+    """Global axes of the pencils along `axis`, fastest first; `explicit` wins unless it is unset, all -1."""
+    if any(entry != -1 for order in explicit for entry in order):
+        first, second, third = explicit[axis]
+        return first, second, third
+    return (axis, (axis + 1) % 3, (axis + 2) % 3) if contiguous[axis] else (0, 1, 2)
+
+
+def process_grids(ranks: int) -> list[tuple[int, int]]:
+    """All process grids (rows, columns) of that many ranks, by rows."""
+    return [(rows, ranks // rows) for rows in range(1, ranks + 1) if ranks % rows == 0]
+
+
+def squarest(ranks: int) -> tuple[int, int]:
+    """The process grid closest to a square; where two are, the one with fewer rows."""
+    return min(process_grids(ranks), key=lambda pdims: (abs(pdims[0] - pdims[1]), pdims[0]))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
 # SPDX-License-Identifier: Apache-2.0
-"""What this package and the library it would use are, for `python -m cudecomp info`."""
+"""What this package, its MPI and the library it would use are."""
 
 import ctypes
 import json
@@ -75,38 +75,3 @@ def _engine_info() -> dict[str, Any] | None:
         return None
     text = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)()
     return json.loads(text)  # type: ignore[no-any-return]
-
-
-def as_text(found: dict[str, Any]) -> str:
-    """What `collect` returned as lines to read."""
-    mpi, library = found["mpi"], found["library"]
-    rows: list[tuple[str, str]] = [
-        ("cudecomp", found["cudecomp"]),
-        ("Python", found["python"]),
-        ("NumPy", found["numpy"]),
-        ("mpi4py", mpi["mpi4py"]),
-        ("MPI", f"not usable: {mpi['error']}" if mpi["error"] else f"{mpi['vendor']} {mpi['version']}"),
-    ]
-    if library is None:
-        rows.append(("library", f"none can be used: {found['error']}"))
-    else:
-        rows += [
-            ("library", "the built-in engine" if library["kind"] == "builtin" else "NVIDIA's"),
-            ("  line", f"cuDecomp {library['line']}"),
-            ("  path", library["path"]),
-            ("  found via", library["found_via"]),
-            ("  transposes", ", ".join(library["transpose_backends"])),
-            ("  halo updates", ", ".join(library["halo_backends"])),
-            ("  data types", ", ".join(library["data_types"])),
-            *((f"  {name.replace('_', ' ')}", _plain(value)) for name, value in (library["engine"] or {}).items()),
-        ]
-    rows += [(name, value) for name, value in found["environment"].items()]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:{width}}  {value}" for name, value in rows)
-
-
-def _plain(value: object) -> str:
-    """A JSON value on one line, without the marks of JSON."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value)

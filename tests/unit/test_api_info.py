@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 
 import numpy as np
 from mpi4py import MPI
@@ -42,6 +43,9 @@ def test_text():
     assert rows["halo updates"] == "MPI, MPI_BLOCKING"
     assert rows["data types"] == "FLOAT, DOUBLE, FLOAT_COMPLEX, DOUBLE_COMPLEX"
     assert rows["CUDECOMP_LIBRARY"] == "builtin"
+    assert rows["searched"] == f"the built-in engine: {rows['path']}"
+    assert rows["engine built with"].startswith(rows["MPI"])
+    assert f"Matplotlib {metadata.version('matplotlib')}" in rows["optional packages"]
 
 
 def test_json():
@@ -57,6 +61,10 @@ def test_json():
     assert found["library"]["transpose_backends"] == ["MPI_P2P", "MPI_P2P_PL", "MPI_A2A"]
     assert found["library"]["engine"]["interface"].startswith("0.7")
     assert found["environment"]["CUDECOMP_LIBRARY"] == "builtin"
+    assert found["searched"] == [{"place": "the built-in engine", "found": found["library"]["path"]}]
+    assert found["built_with"]["mpi"].startswith(found["mpi"]["vendor"])
+    assert set(found["gpus"]) == {"devices", "driver", "source"}
+    assert found["packages"]["rich"] == metadata.version("rich")
 
 
 def test_no_usable_library():
@@ -67,6 +75,7 @@ def test_no_usable_library():
     result = command("info", "--json", CUDECOMP_LIBRARY=path)
     assert result.returncode == 1
     found = json.loads(result.stdout)
+    assert found["searched"] == [{"place": f"CUDECOMP_LIBRARY={path}", "found": "no such file"}]
     assert found["library"] is None
     assert path in found["error"]
 

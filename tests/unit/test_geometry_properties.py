@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cudecomp import _geometry as geometry
 from tests import reference as ref
 from tests.strategies import decompositions
 
@@ -142,3 +143,37 @@ def test_guarded_memory_tells_zeros_apart() -> None:
     before = space.copy()
     space.array((2,))[1] = -0.0
     assert "first at element 1" in str(space.difference(before))
+
+
+@given(data=st.data())
+def test_geometry_of_the_package_is_that_of_the_reference(data: st.DataObject) -> None:
+    """What the command line draws and checks with, which takes no library and no MPI."""
+    decomposition = data.draw(decompositions(6))
+    gdims, pdims, col_major = decomposition.gdims, decomposition.pdims, decomposition.col_major
+    distributed = decomposition.gdims_dist if any(decomposition.gdims_dist) else gdims
+    for axis, rank in itertools.product(range(3), range(6)):
+        pencil = decomposition.pencil(axis, rank)
+        box = geometry.owned_box(axis, geometry.place_of(rank, pdims, col_major), gdims, distributed, pdims)
+        assert [part.start for part in box] == list(pencil.lo)
+        assert [part.stop for part in box] == list(pencil.hi)
+        order = geometry.memory_order(axis, (False,) * 3, decomposition.mem_order)
+        assert tuple(reversed(order)) == pencil.order
+
+
+@pytest.mark.parametrize("contiguous", list(itertools.product([False, True], repeat=3)))
+def test_memory_orders_of_the_package(contiguous: tuple[bool, bool, bool]) -> None:
+    unset = ((-1,) * 3,) * 3
+    orders = tuple(geometry.memory_order(axis, contiguous, unset) for axis in range(3))
+    assert orders == ref.mem_order_of(contiguous)
+
+
+def test_process_grids() -> None:
+    assert geometry.process_grids(6) == [(1, 6), (2, 3), (3, 2), (6, 1)]
+    assert [geometry.squarest(ranks) for ranks in (1, 2, 6, 7, 16, 24)] == [
+        (1, 1),
+        (1, 2),
+        (2, 3),
+        (1, 7),
+        (4, 4),
+        (4, 6),
+    ]

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line, ``python -m cudecomp COMMAND``: one module for each command.
+
+Starting it, and ``--help``, neither starts MPI nor loads a library. Exit codes: 0, all is well; 1, something is wrong
+with the installation, a result or the machine; 2, the command line is wrong.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import IO
+
+from cudecomp._cli import info, plot
+from cudecomp._cli.launch import WRONG
+from cudecomp._cli.launchers import is_first_process
+from cudecomp._version import __version__
+
+COMMANDS: dict[str, ModuleType] = {
+    "info": info,
+    "plot-decomposition": plot,
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Speaks on one rank alone: help and complaints are the same on all of them."""
+
+    def _print_message(self, message: str, file: IO[str] | None = None) -> None:  # type: ignore[override]
+        if is_first_process():
+            super()._print_message(message, file)
+
+
+def make_parser() -> Parser:
+    """The parser of the whole command line."""
+    parser = Parser(
+        prog="python -m cudecomp",
+        description="Pencil decompositions of 3-D grids over MPI: what is installed, whether it works, how fast it is.",
+        epilog="check, autotune and bench run on all ranks of a launcher: mpirun -n 4 python -m cudecomp check",
+    )
+    parser.add_argument("--version", action="version", version=f"cudecomp {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in COMMANDS.items():
+        summary = module.__doc__.partition("\n")[0]  # type: ignore[union-attr]
+        command = commands.add_parser(name, help=module.HELP, description=summary)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    options = make_parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return WRONG
+    return code

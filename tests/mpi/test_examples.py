@@ -38,7 +38,7 @@ def run(world, capsys):
     return run
 
 
-@pytest.mark.parametrize("name", ["basic", "autotuned", "poisson"])
+@pytest.mark.parametrize("name", ["autotuned", "basic", "poisson", "taylor_green"])
 def test_help(name, world, capsys):
     with pytest.raises(SystemExit) as caught:
         load_example(name).main(["--help"])
@@ -84,3 +84,32 @@ def test_autotuned_tells_why_a_report_does_not_fit(run, world, tmp_path):
     assert f"{path} is not used: report does not fit: config.gdims is (16, 12, 24)" in other
     assert f"Kept in {path}" in other
     assert cudecomp.AutotuneReport.from_json(path.read_text()).config.gdims.tolist() == [16, 12, 24]
+
+
+TAYLOR_GREEN = "--grid 12 10 15 --end 0.12 --dt 0.04 --serial"
+
+
+def test_taylor_green_agrees_with_the_serial_program(run):
+    printed = run("taylor_green", TAYLOR_GREEN)
+    assert "velocity, largest difference to the serial program" in printed
+
+
+def test_taylor_green_at_a_low_reynolds_number(run):
+    assert "off the series" in run("taylor_green", "--grid 16 16 16 --end 0.2 --dt 0.02 --reynolds 20")
+
+
+@pytest.mark.parametrize(
+    ("method", "line"),
+    [("remove_divergence", "divergence"), ("curl", "off the series"), ("mean_square", "energy at the start")],
+)
+def test_taylor_green_sees_what_is_wrong(run, monkeypatch, method, line):
+    box = load_example("taylor_green").SpectralBox
+    right = getattr(box, method)
+    wrong = {
+        "remove_divergence": lambda self, field: None,
+        "curl": lambda self, field, axis: 1.01 * right(self, field, axis),
+        "mean_square": lambda self, field, factor=1: 1.01 * right(self, field, factor),
+    }
+    monkeypatch.setattr(box, method, wrong[method])
+    printed = run("taylor_green", TAYLOR_GREEN, expected_code=1)
+    assert [text for text in printed.splitlines() if line in text and text.endswith("TOO LARGE")]

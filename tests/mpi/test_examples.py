@@ -38,7 +38,7 @@ def run(world, capsys):
     return run
 
 
-@pytest.mark.parametrize("name", ["autotuned", "basic", "poisson", "taylor_green"])
+@pytest.mark.parametrize("name", ["autotuned", "basic", "heat", "poisson", "taylor_green"])
 def test_help(name, world, capsys):
     with pytest.raises(SystemExit) as caught:
         load_example(name).main(["--help"])
@@ -113,3 +113,54 @@ def test_taylor_green_sees_what_is_wrong(run, monkeypatch, method, line):
     monkeypatch.setattr(box, method, wrong[method])
     printed = run("taylor_green", TAYLOR_GREEN, expected_code=1)
     assert [text for text in printed.splitlines() if line in text and text.endswith("TOO LARGE")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--order 2 --grid 16 28 36 --boundaries periodic fixed insulated",
+        "--order 4 --grid 16 28 36 --boundaries insulated fixed fixed",
+        "--order 6 --grid 18 32 42 --boundaries fixed periodic insulated",
+        "--order 6 --grid 24 32 42 --boundaries periodic insulated periodic",
+    ],
+)
+def test_heat_converges_and_is_the_serial_result(run, arguments):
+    assert run("heat", f"{arguments} --serial").count("bit for bit") == 2
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "line"),
+    [
+        ("SIGNS", {"fixed": 1, "insulated": -1}, "order of convergence"),
+        ("COEFFICIENTS", {2: (-2, 1), 4: (-5 / 2, 4 / 3, -1 / 13)}, "order of convergence"),
+    ],
+)
+def test_heat_sees_what_is_wrong(run, monkeypatch, attribute, value, line):
+    monkeypatch.setattr(load_example("heat"), attribute, value)
+    printed = run("heat", "--order 4 --grid 16 16 16", expected_code=1)
+    assert [text for text in printed.splitlines() if line in text and text.endswith("TOO LARGE")]
+
+
+def test_heat_sees_the_least_difference_to_the_serial_result(run, monkeypatch, world):
+    if world.size == 1:
+        pytest.skip("one rank is the serial program")
+    solver = load_example("heat").HeatSolver
+    right = solver._rate
+
+    def slightly_off(self, u):
+        rate = right(self, u)
+        if self.grid.handle.nranks > 1 and self.info.lo[0] == 0:
+            rate[0, 0, 0] += 1e-12
+        return rate
+
+    monkeypatch.setattr(solver, "_rate", slightly_off)
+    printed = run("heat", "--order 2 --grid 16 16 16 --serial", expected_code=1)
+    assert [text for text in printed.splitlines() if "bit for bit" in text and text.endswith("TOO LARGE")]
+
+
+def test_heat_refuses_a_grid_that_is_too_small(run, world):
+    printed = run("heat", f"--order 6 --grid 32 {4 * world.size} 32 --pdims {world.size} 1", expected_code=2)
+    assert printed.splitlines() == [
+        "order 6 needs 3 points along each axis on each rank, also on the coarse grid,",
+        "which has 2 here; use a larger --grid or fewer ranks",
+    ]

@@ -152,9 +152,8 @@ def main(arguments=None):
     arrays, report = Arrays(options.device, comm), Report(comm)
     fewest = min(n // 2 // parts for n, parts in zip(options.grid, (1, *options.pdims), strict=True))
     if fewest < options.order // 2:
-        report(
-            f"order {options.order} needs {options.order // 2} points along each axis on each rank, also on the coarse grid,"
-        )
+        needed = f"{options.order // 2} points along each axis on each rank, also on the coarse grid,"
+        report(f"order {options.order} needs {needed}")
         report(f"which has {fewest} here; use a larger --grid or fewer ranks")
         return 2
     report(f"Heat equation, order {options.order}, boundaries along X, Y, Z: {', '.join(options.boundaries)}")

@@ -200,7 +200,7 @@ def check(flow, history, reynolds, dt, report):
     report.check("enstrophy at the start, off 3/8", abs(enstrophies[0] - 3 / 8), 1e-14)
     lost = np.concatenate([[0], np.cumsum((dissipation[1:] + dissipation[:-1]) / 2 * dt)])
     budget = np.abs(energies + lost - energies[0]).max()
-    # That sum of trapezoids has an error; and the scheme damps a mode that is swept along at the speed u by (k u dt)⁴/12.
+    # That sum of trapezoids has an error, and a step takes (k u dt)⁴/12 from a mode that is swept along at the speed u.
     trapezoids = dt**2 / 12 * np.ptp(np.gradient(dissipation, dt))
     damped = dt**4 / 12 * np.sum((2 * energies) ** 2 * 2 * palinstrophies)
     report.check("energy: start - now - dissipated, largest", budget, 2 * trapezoids + damped + 1e-12)

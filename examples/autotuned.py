@@ -17,7 +17,7 @@ from pathlib import Path
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, indices, inside, parse, sum_over
+from common import Arrays, Report, X, Y, Z, argument_parser, indices, inside, parse, positive, sum_over
 
 HALO, PERIODS = (1, 1, 1), (True, True, True)
 DTYPES = {
@@ -32,7 +32,7 @@ def main(arguments=None):
     comm = MPI.COMM_WORLD
     parser = argument_parser(__doc__, grid=(64, 64, 64), pdims=False)
     parser.add_argument("--dtype", choices=DTYPES, default="float64")
-    parser.add_argument("--trials", type=int, default=5, help="timed trials of each candidate (%(default)s)")
+    parser.add_argument("--trials", type=positive, default=5, help="timed trials of each candidate (%(default)s)")
     parser.add_argument("--report", type=Path, metavar="FILE", help="keep what is measured here, and use it again")
     parser.add_argument("--progress", action="store_true", help="show a progress bar; needs tqdm")
     options = parse(parser, arguments, comm)

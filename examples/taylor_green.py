@@ -26,7 +26,7 @@ import numpy as np
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, indices, largest_of, parse
+from common import Arrays, Report, X, Y, Z, above_zero, argument_parser, indices, largest_of, parse
 
 AXES = (X, Y, Z)
 # Williamson's Runge-Kutta scheme: change = a * change + dt * rate(flow), flow += b * change.
@@ -229,13 +229,13 @@ def compare_with_serial(flow, dt, steps, arrays, report):
 def main(arguments=None):
     comm = MPI.COMM_WORLD
     parser = argument_parser(__doc__, grid=(32, 32, 32))
-    parser.add_argument("--reynolds", type=float, default=1600.0, help="Reynolds number (%(default)g)")
-    parser.add_argument("--end", type=float, default=2.0, help="time to stop at (%(default)g)")
-    parser.add_argument("--dt", type=float, default=0.02, help="time step (%(default)g)")
+    parser.add_argument("--reynolds", type=above_zero, default=1600.0, help="Reynolds number (%(default)g)")
+    parser.add_argument("--end", type=above_zero, default=2.0, help="time to stop at (%(default)g)")
+    parser.add_argument("--dt", type=above_zero, default=0.02, help="time step (%(default)g)")
     parser.add_argument("--serial", action="store_true", help="compare with the serial program; for small grids")
     options = parse(parser, arguments, comm)
     arrays, report = Arrays(options.device, comm), Report(comm)
-    steps = round(options.end / options.dt)
+    steps = max(1, round(options.end / options.dt))
     report(f"Taylor-Green vortex, Re = {options.reynolds:g}, {' x '.join(map(str, options.grid))}, {steps} steps")
     with cudecomp.Handle(comm) as handle, SpectralBox(handle, options.grid, options.pdims, arrays) as box:
         flow = Flow(box, 1 / options.reynolds, arrays)

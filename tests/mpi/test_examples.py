@@ -38,7 +38,7 @@ def run(world, capsys):
     return run
 
 
-@pytest.mark.parametrize("name", ["autotuned", "basic", "heat", "poisson", "taylor_green"])
+@pytest.mark.parametrize("name", ["autotuned", "basic", "heat", "particle_mesh", "poisson", "taylor_green"])
 def test_help(name, world, capsys):
     with pytest.raises(SystemExit) as caught:
         load_example(name).main(["--help"])
@@ -164,3 +164,55 @@ def test_heat_refuses_a_grid_that_is_too_small(run, world):
         "order 6 needs 3 points along each axis on each rank, also on the coarse grid,",
         "which has 2 here; use a larger --grid or fewer ranks",
     ]
+
+
+@pytest.mark.parametrize("pdims", ["rows", "columns", "default"])
+def test_particle_mesh(run, world, pdims):
+    # With all ranks in one line each has a single layer of points, whose two neighbours may be one rank, or itself.
+    n = world.size
+    given = {"rows": f"--grid 5 {n} 6 --pdims {n} 1", "columns": f"--grid 5 6 {n} --pdims 1 {n}"}
+    printed = run("particle_mesh", f"{given.get(pdims, '--grid 8 9 10')} --particles 500 --steps 2")
+    assert printed.count("at most") == 5
+
+
+def test_particle_mesh_with_fewer_particles_than_ranks(run):
+    run("particle_mesh", "--grid 8 9 10 --particles 1 --steps 3")
+
+
+def test_particle_mesh_sees_mass_that_stays_in_the_halo(run, monkeypatch):
+    monkeypatch.setattr(load_example("particle_mesh").Mesh, "fold", lambda *arguments: None)
+    assert too_large(run("particle_mesh", FEW_PARTICLES, expected_code=1)) == ["mass", "density", "potential"]
+
+
+def test_particle_mesh_sees_a_lost_particle(run, monkeypatch):
+    particles = load_example("particle_mesh").Particles
+    right = particles.migrate
+
+    def lossy(self, owners):
+        right(self, owners)
+        self.rows = self.rows[1:]
+
+    monkeypatch.setattr(particles, "migrate", lossy)
+    assert too_large(run("particle_mesh", FEW_PARTICLES, expected_code=1)) == ["particles lost"]
+
+
+def test_particle_mesh_sees_a_particle_that_strays(run, monkeypatch):
+    mesh = load_example("particle_mesh").Mesh
+    right = mesh.deposit
+
+    def straying(self, particles):
+        right(self, particles)
+        particles.position[0, 2] = self.info.lo[0] - 1
+
+    monkeypatch.setattr(mesh, "deposit", straying)
+    assert "particles on a rank" in too_large(run("particle_mesh", FEW_PARTICLES, expected_code=1))
+
+
+FEW_PARTICLES = "--grid 8 8 8 --particles 500 --steps 1"
+
+
+def too_large(printed: str) -> list[str]:
+    """How the lines of failed checks begin."""
+    beginnings = ["mass", "particles lost", "particles on a rank", "density", "potential"]
+    failed = [line.strip() for line in printed.splitlines() if line.endswith("TOO LARGE")]
+    return [next(text for text in beginnings if line.startswith(text)) for line in failed]

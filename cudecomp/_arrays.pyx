@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as operands: the one place that knows how a NumPy array tells its address, type and shape."""
+"""Host arrays as operands: how a NumPy array tells its address, type and shape. Device arrays: `_device_arrays.pyx`."""
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t
@@ -52,7 +52,8 @@ cdef int acquire_host(
     """
     if type(array) is not ndarray:
         check_array_type(array, name)
-    operand.dtype = array_dtype(array, name, given)
+    operand.dtype = array_dtype(array.dtype, name, given)
+    operand.of_cupy = False
     PyObject_GetBuffer(array, &operand.view, PyBUF_STRIDED_RO)
     operand.data = operand.view.buf
     operand.nbytes = operand.view.len
@@ -86,9 +87,8 @@ cdef bint is_contiguous(const Py_buffer* view) noexcept nogil:
     return True
 
 
-cdef int array_dtype(object array, str name, int given) except? 1:
-    """The DataType code of an array, 0 for opaque storage that `given` explains."""
-    cdef object dtype = array.dtype
+cdef int array_dtype(object dtype, str name, int given) except? 1:
+    """The DataType code of an array with this NumPy dtype, 0 for opaque storage that `given` explains."""
     cdef int code
     if dtype is float64:
         code = DOUBLE
@@ -100,10 +100,16 @@ cdef int array_dtype(object array, str name, int given) except? 1:
         code = FLOAT_COMPLEX
     else:
         code = unusual_dtype(dtype, name, given)
+    check_given(dtype, code, name, given)
+    return code
+
+
+cdef int check_given(object dtype, int code, str name, int given) except -1:
+    """An explicit dtype must agree with the array's, which `dtype` shows."""
     if given and code and code != given:
         given_name = DataType(given).name
         raise TypeError(f"{name} is of {dtype}, but dtype is DataType.{given_name}; arrays are never converted")
-    return code
+    return 0
 
 
 cdef int unusual_dtype(object dtype, str name, int given) except? 1:
@@ -137,6 +143,12 @@ cdef int check_array_type(object array, str name) except -1:
     """Accepts subclasses of ndarray, other than those whose data does not stand for itself."""
     if isinstance(array, masked_array):
         raise TypeError(f"{name} is a masked array, whose mask would be lost; pass {name}.filled(value)")
+    if not isinstance(array, ndarray) and hasattr(type(array), "__cuda_array_interface__"):
+        raise TypeError(
+            f"{name} is a GPU array of type {type(array).__name__}, but this handle runs on the built-in engine, which "
+            "works on NumPy arrays; install NVIDIA's library and set CUDECOMP_HOME to its folder, or copy the array to "
+            f"the host (for CuPy, cupy.asnumpy({name}))"
+        )
     if not isinstance(array, ndarray):
         raise TypeError(f"{name} must be a numpy.ndarray, got {array!r:.80} of type {type(array).__name__}")
     return 0

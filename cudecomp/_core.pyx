@@ -5,7 +5,7 @@
 
 cimport cython
 from cpython.long cimport PyLong_AsLongAndOverflow, PyLong_CheckExact
-from libc.stdint cimport int32_t, int64_t, intptr_t
+from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from cudecomp_bindings.cudecomp cimport GridDescAutotuneOptions as OptionsStruct
@@ -37,7 +37,11 @@ from cudecomp_bindings.cycudecomp cimport (
     cudecompUpdateHalosZ,
 )
 
-from cudecomp._arrays cimport Operand, acquire_host, given_dtype, release_host
+from cudecomp._arrays cimport DOUBLE_COMPLEX, FLOAT, Operand, acquire_host, given_dtype, release_host
+from cudecomp._device_arrays cimport acquire_device
+from cudecomp._driver cimport is_capturing
+from cudecomp._gpu cimport Gpu, Workspace
+from cudecomp._streams cimport stream_handle
 
 import contextlib
 import os
@@ -53,11 +57,13 @@ from cudecomp._agreement import CheckedCall, agree, checks_wanted
 from cudecomp._arrays import ELEMENT_TYPES
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
 from cudecomp._config import GridDescConfig
+from cudecomp._cupy import current_stream, new_array
 from cudecomp._docs import document_operations
 from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
-from cudecomp._errors import InvalidUsageError, NotSupportedError, error_from_result
+from cudecomp._errors import CudecompError, InvalidUsageError, NotSupportedError, error_from_result
 from cudecomp._fields import as_bool, as_int, nested
-from cudecomp._geometry import parts_of, smallest_part
+from cudecomp._geometry import halo_elements, parts_of, smallest_part
+from cudecomp._gpu_backends import capturable_backend, check_own_gpus, memory_kind
 from cudecomp._memory import allocate
 from cudecomp._pencil import PencilInfo
 
@@ -121,10 +127,10 @@ cdef class Handle:
     cdef object _private  # a duplicate for what the ranks agree on in Python
     cdef dict _grids  # creation number: (weak reference, address) of each grid descriptor not yet destroyed
     cdef Py_ssize_t _created
-    cdef bint _on_host
+    cdef Gpu _gpu  # None where arrays are on the host
     cdef bint _checks  # operations compare their arguments between ranks
     cdef bint _abandoned
-    cdef str _library
+    cdef object _library
     cdef object __weakref__
     cdef int _rank
     cdef int _nranks
@@ -159,8 +165,7 @@ cdef class Handle:
         chosen = {} if library is None else {"the library": f"{library.kind} {library.line}"}
         chosen["the environment variable CUDECOMP_CHECK"] = "1" if self._checks else "0 or unset"
         agree(private, "Handle", error, chosen)
-        self._on_host = library.kind == "builtin"
-        self._library = f"{library.kind} library, line {library.line}"
+        self._library = library
         return 0
 
     cdef int _start(self, mpi_comm, private) except -1:
@@ -168,11 +173,20 @@ cdef class Handle:
         cdef cudecompHandle_t handle = NULL
         cdef int result
         cdef object error = None
+        cdef Gpu gpu = None
         with nogil:
             result = cudecompInit_F(&handle, comm)
         if result != 0:
             error = error_of(result, "cudecompInit")
+        elif self._library.kind != "builtin":
+            try:
+                gpu = Gpu(self._library.path)
+            except CudecompError as caught:
+                error = caught
         agree(private, "Handle", error, {})
+        if gpu is not None:
+            gpu.compare_devices(private)
+        self._gpu = gpu
         self._handle = handle
         return 0
 
@@ -241,6 +255,9 @@ cdef class Handle:
         """
         self._require_running()
         agree_on_arguments(self._private, config, options, report, progress, self._nranks)
+        if self._gpu is not None:
+            self._gpu.require_current()
+            check_own_gpus(config, options, self._gpu.shared)
         cdef object problem = None
         cdef ConfigStruct struct = config._struct
         # The library works on copies: while it does, another thread may change the originals.
@@ -265,7 +282,12 @@ cdef class Handle:
             check(result, "cudecompGridDescCreate")
             # Known to the handle before anything else can go wrong.
             grid = self._register(address)
-        struct.data = c_config
+        # Only what is tuned: a library may also fill in what the caller has left open.
+        struct.data.pdims = c_config.pdims
+        struct.data.transpose_comm_backend = c_config.transpose_comm_backend
+        struct.data.halo_comm_backend = c_config.halo_comm_backend
+        if self._gpu is not None:
+            grid._prepare_gpu(c_config)
         if problem is not None:
             grid._report = problem.report(<intptr_t>address) if report is None else report
         return grid
@@ -347,7 +369,9 @@ cdef class Handle:
     def __repr__(self):
         if self._handle is NULL:
             return "<cudecomp.Handle, finalized>"
-        return f"<cudecomp.Handle, rank {self._rank} of {self._nranks}, {self._library}>"
+        device = "" if self._gpu is None else f", device {self._gpu.device}"
+        library = f"{self._library.kind} library, line {self._library.line}"
+        return f"<cudecomp.Handle, rank {self._rank} of {self._nranks}, {library}{device}>"
 
     def __del__(self):
         if self._handle is not NULL and not self._abandoned:
@@ -387,6 +411,7 @@ cdef class Layout:
     cdef int64_t[3] shape
     cdef int32_t[3] parts  # of the grid along X, Y, Z
     cdef int32_t[3] deepest  # halo that a part's neighbour can fill
+    cdef int64_t halo_elements  # workspace of a halo update, where this package keeps it
     cdef object info
 
 
@@ -403,6 +428,7 @@ cdef class GridDesc:
     Collective: The methods say whether they are.
 
     Stream ordering: With the built-in engine everything is on the host, and operations have ended when they return.
+        With NVIDIA's library operations are enqueued on a stream and return before they have ended.
 
     Threads: One thread at a time per handle. The interpreter lock is released while the library works.
 
@@ -421,6 +447,11 @@ cdef class GridDesc:
     cdef bint _abandoned
     cdef object _report
     cdef tuple _layouts  # for each pencil axis a list of Layout
+    cdef Workspace _workspace  # None on the host
+    cdef int64_t _transpose_elements
+    cdef int32_t[2] _groups  # the sizes of the column groups, which exchange X and Y, and of the row groups
+    cdef bint _captures_transposes, _captures_halos  # whether the backends can go into a CUDA graph
+    cdef uint64_t _called  # a bit for each operation and type that has been called on the GPU
     cdef object __weakref__
 
     def __cinit__(self, *args, **kwargs):
@@ -481,7 +512,7 @@ cdef class GridDesc:
 
         Collective: Over all ranks of the handle.
 
-        Stream ordering: All work on the grid must have ended.
+        Stream ordering: Waits for all work on the GPU, so that none is left on the grid.
 
         Threads: One thread at a time per handle.
 
@@ -497,6 +528,9 @@ cdef class GridDesc:
         require_mpi("destroy()")
         if self._owner._checks:
             agree(self._owner._private, "GridDesc.destroy", None, {"the grid": self._name()})
+        if self._workspace is not None:
+            self._owner._gpu.leave(self._workspace, self._grid)
+            self._workspace = None
         destroy_grid(self._owner._handle, self._grid)
         self._grid = NULL
         del self._owner._grids[self._number]
@@ -583,16 +617,18 @@ cdef class GridDesc:
             padding: Unused layers at the high end along X, Y, Z; None for none.
 
         Returns:
-            numpy.ndarray: An array with the shape of `get_pencil_info`. What it holds is not defined.
+            numpy.ndarray: An array with the shape of `get_pencil_info`. What it holds is not defined. With NVIDIA's
+            library a ``cupy.ndarray``.
 
         Raises:
             TypeError: `dtype` is none of the four types, or another argument is not made of integers.
             InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
             MemoryError: There is not enough memory.
+            NotSupportedError: The library works on a GPU, and CuPy is not installed.
 
         Collective: No.
 
-        Stream ordering: None, nothing is enqueued.
+        Stream ordering: On a GPU, ready for work on CuPy's current stream.
 
         Threads: One thread at a time per handle.
 
@@ -603,9 +639,12 @@ cdef class GridDesc:
         See also:
             ``cudecompBuiltinAllocate``, and `zeros`.
         """
-        self._require_host_arrays()
+        self._require_alive()
         element = element_type(dtype)
         info = self.get_pencil_info(axis, halo_extents, padding)
+        if self._owner._gpu is not None:
+            self._owner._gpu.require_current()
+            return new_array(info.shape, element, current_stream())
         if info.size == 0:
             return np.empty(info.shape, element)
         block = allocate(<intptr_t>self._owner._handle, info.size * element.itemsize)
@@ -621,16 +660,18 @@ cdef class GridDesc:
             padding: Unused layers at the high end along X, Y, Z; None for none.
 
         Returns:
-            numpy.ndarray: An array of zeros with the shape of `get_pencil_info`.
+            numpy.ndarray: An array of zeros with the shape of `get_pencil_info`. With NVIDIA's library a
+            ``cupy.ndarray``.
 
         Raises:
             TypeError: `dtype` is none of the four types, or another argument is not made of integers.
             InvalidUsageError: An argument is out of range, or the grid descriptor is destroyed.
             MemoryError: There is not enough memory.
+            NotSupportedError: The library works on a GPU, and CuPy is not installed.
 
         Collective: No.
 
-        Stream ordering: None, nothing is enqueued.
+        Stream ordering: On a GPU, ready for work on CuPy's current stream.
 
         Threads: One thread at a time per handle.
 
@@ -783,7 +824,8 @@ cdef class GridDesc:
         output_padding=None, stream=None
     ):
         return self._transpose(
-            X_TO_Y, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+            X_TO_Y, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding,
+            stream
         )
 
     def transpose_y_to_z(
@@ -791,7 +833,8 @@ cdef class GridDesc:
         output_padding=None, stream=None
     ):
         return self._transpose(
-            Y_TO_Z, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+            Y_TO_Z, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding,
+            stream
         )
 
     def transpose_z_to_y(
@@ -799,7 +842,8 @@ cdef class GridDesc:
         output_padding=None, stream=None
     ):
         return self._transpose(
-            Z_TO_Y, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+            Z_TO_Y, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding,
+            stream
         )
 
     def transpose_y_to_x(
@@ -807,35 +851,38 @@ cdef class GridDesc:
         output_padding=None, stream=None
     ):
         return self._transpose(
-            Y_TO_X, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding
+            Y_TO_X, input, out, dtype, input_halo_extents, output_halo_extents, input_padding, output_padding,
+            stream
         )
 
     def update_halos_x(
         self, input, halo_extents, halo_periods=None, dim=None, *, padding=None, dtype=None, stream=None
     ):
-        self._update_halos(0, input, halo_extents, halo_periods, dim, padding, dtype)
+        self._update_halos(0, input, halo_extents, halo_periods, dim, padding, dtype, stream)
 
     def update_halos_y(
         self, input, halo_extents, halo_periods=None, dim=None, *, padding=None, dtype=None, stream=None
     ):
-        self._update_halos(1, input, halo_extents, halo_periods, dim, padding, dtype)
+        self._update_halos(1, input, halo_extents, halo_periods, dim, padding, dtype, stream)
 
     def update_halos_z(
         self, input, halo_extents, halo_periods=None, dim=None, *, padding=None, dtype=None, stream=None
     ):
-        self._update_halos(2, input, halo_extents, halo_periods, dim, padding, dtype)
+        self._update_halos(2, input, halo_extents, halo_periods, dim, padding, dtype, stream)
 
-    cdef object _transpose(self, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad):
+    cdef object _transpose(
+        self, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad, stream
+    ):
         if not self._owner._checks or self._owner._handle is NULL:
             return self._transpose_in(
-                None, operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad)
+                None, operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad, stream)
         name = "transpose_" + ("x_to_y", "y_to_z", "z_to_y", "y_to_x")[operation]
         with CheckedCall(self._owner._private, name) as call:
             return self._transpose_in(
-                call, operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad)
+                call, operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad, stream)
 
     cdef object _transpose_in(
-        self, call, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad
+        self, call, int operation, input, out, dtype, input_halo, output_halo, input_pad, output_pad, stream
     ):
         """A transpose, compared with that of the other ranks if there is a `call`."""
         cdef int32_t[3] in_halo
@@ -844,9 +891,10 @@ cdef class GridDesc:
         cdef int32_t[3] out_pad
         cdef Operand source
         cdef Operand target
-        cdef int code
-        self._require_host_arrays()
-        code = given_dtype(dtype)
+        cdef void* queue = NULL
+        self._require_alive()
+        cdef Gpu gpu = self._owner._gpu
+        cdef int code = given_dtype(dtype)
         extents_of(input_halo, in_halo, "input_halo_extents")
         extents_of(output_halo, out_halo, "output_halo_extents")
         extents_of(input_pad, in_pad, "input_padding")
@@ -856,13 +904,17 @@ cdef class GridDesc:
         cdef Layout in_layout = self._layout(input_axis, in_halo, in_pad)
         cdef Layout out_layout = self._layout(output_axis, out_halo, out_pad)
 
-        acquire_host(&source, input, "input", code, in_layout.shape, input_axis, in_layout.info)
+        acquire(gpu, &source, input, "input", code, in_layout, input_axis)
         try:
+            if gpu is not None:
+                stream_handle(stream, source.of_cupy, &queue)
+                require_no_empty_pencils(in_layout)
+                require_no_empty_pencils(out_layout)
             if out is None:
-                out = np.empty(out_layout.info.shape, input.dtype)
+                out = new_output(gpu, input, out_layout, &source, queue)
             elif out is input:
                 check_same_shape(in_layout, out_layout)
-            acquire_host(&target, out, "out", code, out_layout.shape, output_axis, out_layout.info)
+            acquire(gpu, &target, out, "out", code, out_layout, output_axis)
             try:
                 check_pair(&source, &target, input, out)
                 if call is not None:
@@ -874,7 +926,7 @@ cdef class GridDesc:
                         "input_padding": str(in_layout.info.padding),
                         "output_padding": str(out_layout.info.padding),
                     })
-                self._run_transpose(operation, &source, &target, code, in_halo, out_halo, in_pad, out_pad)
+                self._run_transpose(operation, &source, &target, code, in_halo, out_halo, in_pad, out_pad, queue)
             finally:
                 release_host(&target)
         finally:
@@ -883,37 +935,84 @@ cdef class GridDesc:
 
     cdef int _run_transpose(
         self, int operation, Operand* source, Operand* target, int code, int32_t* in_halo, int32_t* out_halo,
-        int32_t* in_pad, int32_t* out_pad
+        int32_t* in_pad, int32_t* out_pad, void* stream
     ) except -1:
         cdef cudecompHandle_t handle = self._owner._handle
         cdef cudecompGridDesc_t grid = self._grid
         cdef cudecompDataType_t dtype = <cudecompDataType_t>(code if code else source.dtype)
         cdef void* x = source.data
         cdef void* y = target.data
+        cdef void* work = NULL
+        cdef Gpu gpu = self._owner._gpu
+        cdef bint capturing = False
         cdef int result
+        if gpu is not None:
+            capturing = self._begin_transpose(operation, <int>dtype, stream, &work)
         with nogil:
             if operation == X_TO_Y:
                 result = cudecompTransposeXToY(
-                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+                    handle, grid, x, y, work, dtype, in_halo, out_halo, in_pad, out_pad, stream)
             elif operation == Y_TO_Z:
                 result = cudecompTransposeYToZ(
-                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+                    handle, grid, x, y, work, dtype, in_halo, out_halo, in_pad, out_pad, stream)
             elif operation == Z_TO_Y:
                 result = cudecompTransposeZToY(
-                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+                    handle, grid, x, y, work, dtype, in_halo, out_halo, in_pad, out_pad, stream)
             else:
                 result = cudecompTransposeYToX(
-                    handle, grid, x, y, NULL, dtype, in_halo, out_halo, in_pad, out_pad, NULL)
+                    handle, grid, x, y, work, dtype, in_halo, out_halo, in_pad, out_pad, stream)
+        if gpu is not None:
+            gpu.end(stream, capturing)
         return check(result, "cudecompTranspose" + ("XToY", "YToZ", "ZToY", "YToX")[operation] if result else None)
 
-    cdef int _update_halos(self, int axis, input, halo_extents, halo_periods, dim, padding, dtype) except -1:
+    cdef bint _begin_transpose(self, int operation, int dtype, void* stream, void** work) except? True:
+        """The workspace of a transpose, and whether it goes into a graph."""
+        cdef bint crosses_columns = operation == X_TO_Y or operation == Y_TO_X
+        cdef uint64_t bit = <uint64_t>1 << (4 * operation - dtype - 1)
+        cdef bint capturing = is_capturing(stream)
+        if capturing:
+            moves = self._groups[0 if crosses_columns else 1] > 1
+            self._require_capturable(self._captures_transposes or not moves, bit)
+        self._owner._gpu.begin(
+            self._grid, self._workspace, self._transpose_elements * item_size(dtype), stream, capturing, work)
+        self._called |= bit
+        return capturing
+
+    cdef int _require_capturable(self, bint backend_can, uint64_t bit) except -1:
+        """Raises before anything is enqueued, so that the capture goes on."""
+        if not backend_can:
+            raise NotSupportedError(
+                "the stream is being captured into a CUDA graph, which only the NCCL backends can join; the backends "
+                f"of this grid are {' and '.join(self.describe().split(chr(10)))}"
+            )
+        if not self._called & bit:
+            raise InvalidUsageError(
+                "the stream is being captured into a CUDA graph, but this operation has not been called on this grid "
+                "before, and its first call sets things up; call it once with the same types before the capture"
+            )
+        return 0
+
+    cdef int _prepare_gpu(self, config) except -1:
+        """What the operations of a new grid on a GPU want to know."""
+        cdef int64_t size = 0
+        self._groups = config["pdims"]
+        transposes = TransposeCommBackend(config["transpose_comm_backend"])
+        halos = HaloCommBackend(config["halo_comm_backend"])
+        self._captures_transposes = capturable_backend(transposes)
+        self._captures_halos = capturable_backend(halos)
+        check(cudecompGetTransposeWorkspaceSize(self._owner._handle, self._grid, &size), "GetTransposeWorkspaceSize")
+        self._transpose_elements = size
+        self._workspace = self._owner._gpu.join(self._owner._handle, memory_kind(transposes, halos))
+        return 0
+
+    cdef int _update_halos(self, int axis, input, halo_extents, halo_periods, dim, padding, dtype, stream) except -1:
         if not self._owner._checks or self._owner._handle is NULL:
-            return self._update_halos_in(None, axis, input, halo_extents, halo_periods, dim, padding, dtype)
+            return self._update_halos_in(None, axis, input, halo_extents, halo_periods, dim, padding, dtype, stream)
         with CheckedCall(self._owner._private, "update_halos_" + "xyz"[axis]) as call:
-            return self._update_halos_in(call, axis, input, halo_extents, halo_periods, dim, padding, dtype)
+            return self._update_halos_in(call, axis, input, halo_extents, halo_periods, dim, padding, dtype, stream)
 
     cdef int _update_halos_in(
-        self, call, int axis, input, halo_extents, halo_periods, dim, padding, dtype
+        self, call, int axis, input, halo_extents, halo_periods, dim, padding, dtype, stream
     ) except -1:
         """A halo update, compared with that of the other ranks if there is a `call`."""
         cdef int32_t[3] halo
@@ -921,7 +1020,9 @@ cdef class GridDesc:
         cdef bool_t[3] periods
         cdef Operand array
         cdef int first = 0, last = 2
-        self._require_host_arrays()
+        cdef void* queue = NULL
+        self._require_alive()
+        cdef Gpu gpu = self._owner._gpu
         cdef int code = given_dtype(dtype)
         required_extents_of(halo_extents, halo, "halo_extents")
         periods_of(halo_periods, periods)
@@ -930,8 +1031,11 @@ cdef class GridDesc:
         extents_of(padding, pad, "padding")
         cdef Layout layout = self._layout(axis, halo, pad)
         check_depth(layout, halo, periods, first, last)
-        acquire_host(&array, input, "input", code, layout.shape, axis, layout.info)
+        acquire(gpu, &array, input, "input", code, layout, axis)
         try:
+            if gpu is not None:
+                stream_handle(stream, array.of_cupy, &queue)
+                require_no_empty_pencils(layout)
             if not array.writable:
                 raise InvalidUsageError("input is read-only, but its halo is to be written; pass a writable array")
             if call is not None:
@@ -943,31 +1047,71 @@ cdef class GridDesc:
                     "dim": "None" if first < last else str(first),
                     "padding": str(layout.info.padding),
                 })
-            self._run_update(axis, first, last, &array, code, halo, periods, pad)
+            self._run_update(layout, axis, first, last, &array, code, halo, periods, pad, queue)
         finally:
             release_host(&array)
         return 0
 
     cdef int _run_update(
-        self, int axis, int first, int last, Operand* array, int code, int32_t* halo, bool_t* periods, int32_t* pad
+        self, Layout layout, int axis, int first, int last, Operand* array, int code, int32_t* halo, bool_t* periods,
+        int32_t* pad, void* stream
     ) except -1:
         cdef cudecompHandle_t handle = self._owner._handle
         cdef cudecompGridDesc_t grid = self._grid
         cdef cudecompDataType_t dtype = <cudecompDataType_t>(code if code else array.dtype)
         cdef void* data = array.data
+        cdef void* work = NULL
+        cdef Gpu gpu = self._owner._gpu
+        cdef bint capturing = False
         cdef int32_t dim
         cdef int result = 0
+        if gpu is not None:
+            capturing = self._begin_update(layout, axis, first, last, <int>dtype, stream, &work)
         with nogil:
             for dim in range(first, last + 1):
                 if axis == 0:
-                    result = cudecompUpdateHalosX(handle, grid, data, NULL, dtype, halo, periods, dim, pad, NULL)
+                    result = cudecompUpdateHalosX(handle, grid, data, work, dtype, halo, periods, dim, pad, stream)
                 elif axis == 1:
-                    result = cudecompUpdateHalosY(handle, grid, data, NULL, dtype, halo, periods, dim, pad, NULL)
+                    result = cudecompUpdateHalosY(handle, grid, data, work, dtype, halo, periods, dim, pad, stream)
                 else:
-                    result = cudecompUpdateHalosZ(handle, grid, data, NULL, dtype, halo, periods, dim, pad, NULL)
+                    result = cudecompUpdateHalosZ(handle, grid, data, work, dtype, halo, periods, dim, pad, stream)
                 if result != 0:
                     break
+        if gpu is not None:
+            gpu.end(stream, capturing)
         return check(result, "cudecompUpdateHalos" + "XYZ"[axis] if result else None)
+
+    cdef bint _begin_update(
+        self, Layout layout, int axis, int first, int last, int dtype, void* stream, void** work
+    ) except? True:
+        """The workspace of a halo update, and whether it goes into a graph."""
+        cdef bint capturing = is_capturing(stream)
+        cdef uint64_t bits = 0
+        cdef int dim
+        for dim in range(first, last + 1):
+            bit = <uint64_t>1 << (16 + 12 * axis + 4 * dim - dtype - 1)
+            bits |= bit
+            if capturing:
+                self._require_capturable(self._captures_halos or layout.parts[dim] == 1, bit)
+        if layout.halo_elements < 0:
+            layout.halo_elements = self._count_halo_elements(layout, axis)
+        self._owner._gpu.begin(
+            self._grid, self._workspace, layout.halo_elements * item_size(dtype), stream, capturing, work)
+        self._called |= bits
+        return capturing
+
+    cdef int64_t _count_halo_elements(self, Layout layout, int axis) except -1:
+        """The workspace for halos: what the library wants, and no less than on any other rank.
+
+        Memory of NVSHMEM is allocated by all ranks together, so all must find theirs too small at the same time.
+        """
+        cdef int64_t size = 0
+        check(cudecompGetHaloWorkspaceSize(self._owner._handle, self._grid, axis, layout.halo, &size),
+              "cudecompGetHaloWorkspaceSize")
+        config = self.get_config()
+        gdims = config.gdims.tolist()
+        distributed = config.gdims_dist.tolist() if config.gdims_dist.any() else gdims
+        return max(size, halo_elements(gdims, distributed, list(layout.parts), list(layout.halo)))
 
     cdef Layout _layout(self, int axis, const int32_t* halo, const int32_t* padding):
         """The layout for some extents, from the library the first time."""
@@ -993,6 +1137,7 @@ cdef class GridDesc:
         check(result, "cudecompGetPencilInfo")
         memcpy(layout.halo, halo, 12)
         memcpy(layout.padding, padding, 12)
+        layout.halo_elements = -1
         for i in range(3):
             layout.shape[i] = info.shape[2 - i]
         config = self.get_config()
@@ -1021,15 +1166,6 @@ cdef class GridDesc:
             raise InvalidUsageError("this GridDesc is destroyed; create a new one with Handle.create_grid(config)")
         return 0
 
-    cdef int _require_host_arrays(self) except -1:
-        self._require_alive()
-        if not self._owner._on_host:
-            raise NotSupportedError(
-                "NumPy arrays need the built-in engine, but this process has loaded NVIDIA's library, which works on "
-                "GPU arrays, and this release has no support for those yet; set CUDECOMP_LIBRARY=builtin"
-            )
-        return 0
-
     def __enter__(self):
         """Returns the grid descriptor itself."""
         self._require_alive()
@@ -1052,6 +1188,40 @@ cdef class GridDesc:
     def __del__(self):
         if self._grid is not NULL and not self._abandoned:
             warn_unclosed(self, "destroy()")
+
+
+cdef int acquire(Gpu gpu, Operand* operand, object array, str name, int given, Layout layout, int axis) except -1:
+    """Fills an operand from an array of the kind that the handle works on; after success release_host() is due."""
+    if gpu is None:
+        return acquire_host(operand, array, name, given, layout.shape, axis, layout.info)
+    gpu.require_current()
+    return acquire_device(operand, array, name, given, layout.shape, axis, layout.info, gpu.device)
+
+
+cdef object new_output(Gpu gpu, object input, Layout layout, Operand* source, void* stream):
+    """An array for the output of a transpose, like the input."""
+    if gpu is None:
+        return np.empty(layout.info.shape, input.dtype)
+    if not source.of_cupy:
+        raise TypeError(
+            f"out is None, but only for CuPy's arrays a new one is made; input is of type {type(input).__name__}: pass "
+            f"an array of shape {layout.info.shape} as out"
+        )
+    return new_array(layout.info.shape, input.dtype, <size_t>stream)
+
+
+cdef int require_no_empty_pencils(Layout layout) except -1:
+    """What NVIDIA's library cannot do, said before it is called; all ranks refuse alike."""
+    if layout.deepest[0] == 0 or layout.deepest[1] == 0 or layout.deepest[2] == 0:
+        raise NotSupportedError(
+            "some ranks own no points in these pencils, which NVIDIA's library cannot transpose or update; use fewer "
+            "ranks along the short axis, or set CUDECOMP_LIBRARY=builtin"
+        )
+    return 0
+
+
+cdef int64_t item_size(int dtype) noexcept:
+    return 4 if dtype == FLOAT else 16 if dtype == DOUBLE_COMPLEX else 8
 
 
 cdef object element_type(object dtype):
@@ -1189,7 +1359,8 @@ cdef int check(int result, str function) except -1:
 
 cdef object error_of(int result, str function):
     """The exception for a failed call, with what the library says about it."""
-    return error_from_result(result, library_text() or f"{function} failed and gave no reason")
+    unexplained = f"{function} failed; NVIDIA's library writes its reason to standard error"
+    return error_from_result(result, library_text() or unexplained)
 
 
 cdef int destroy_grid(cudecompHandle_t handle, cudecompGridDesc_t grid) except -1:

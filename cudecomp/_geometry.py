@@ -19,6 +19,25 @@ def smallest_part(points: int, distributed: int, parts: int) -> int:
     return min([last, *others])
 
 
+def largest_part(points: int, distributed: int, parts: int) -> int:
+    """The most points that a part of an axis owns; see `smallest_part`."""
+    each, larger = divmod(distributed, parts)
+    surplus = points - distributed
+    owners = min(parts, distributed)
+    last = each + (owners <= larger)
+    return max(last + surplus, each + (larger > 0))
+
+
+def halo_elements(points: Sequence[int], distributed: Sequence[int], parts: Sequence[int], halo: Sequence[int]) -> int:
+    """The elements of workspace that a halo update needs on the rank with the largest pencil.
+
+    Four faces, sent and received on both sides, each on a boundary of 256 bytes in elements of 4.
+    """
+    shape = [largest_part(*axis) + 2 * depth for *axis, depth in zip(points, distributed, parts, halo, strict=True)]
+    faces = (shape[(dim + 1) % 3] * shape[(dim + 2) % 3] * halo[dim] for dim in range(3))
+    return 4 * max(-(-face // 64) * 64 for face in faces)
+
+
 def parts_of(axis: int, dim: int, pdims: Sequence[int]) -> int:
     """How many parts `dim` is cut into in the pencils along `axis`."""
     if dim == axis:

@@ -30,6 +30,10 @@ def arguments() -> argparse.Namespace:
         help='cases where all terms hold: a kind, or factor=level with wildcards and "|", e.g. "halo grid=8x8x8"',
     )
     parser.add_argument("--case", metavar="NAME", help="run just this case, as printed by --list or by a failure")
+    parser.add_argument(
+        "--device", default="host", choices=["host", "gpu", "fake"],
+        help="gpu: CuPy arrays on NVIDIA's library; fake: the same calls over a GPU that is not there (default: host)",
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="print the cases instead of running them")
     parser.add_argument("--max-cases", type=int, metavar="N", help="run a sample of N of the cases")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other combinations (default: 0)")
@@ -53,7 +57,7 @@ def main() -> int:
         chosen = (
             [parse(options.case)]
             if options.case
-            else select(world.size, options.seed, options.filter, options.max_cases)
+            else select(world.size, options.seed, options.filter, options.max_cases, options.device)
         )
     except ValueError as error:
         say(error, file=sys.stderr)
@@ -69,10 +73,11 @@ def main() -> int:
 
 
 def run_all(world: MPI.Comm, chosen: list[Case], options: argparse.Namespace, say: object) -> int:
+    from tests import devices
     from tests.matrix.runner import Runner
 
     watchdog = Watchdog(world, options.timeout)
-    runner = Runner(world)
+    runner = Runner(world, devices.make(options.device, world.rank))
     start = time.monotonic()
     done: collections.Counter[str] = collections.Counter()
     failed = 0

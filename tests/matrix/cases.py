@@ -48,23 +48,25 @@ def parse(name: str) -> Case:
     return Case(kind, levels)
 
 
-def cases(nranks: int, seed: int = 0) -> list[Case]:
-    """The cases for a job of `nranks`. The seed decides which of many equally good sets it is."""
+def cases(nranks: int, seed: int = 0, device: str = "host") -> list[Case]:
+    """The cases for a job of `nranks` on a kind of device. The seed decides which of many equally good sets it is."""
     result = []
-    for kind, factors in table(nranks).items():
+    for kind, factors in table(nranks, device).items():
         result += [Case(kind, levels) for levels in pairwise(factors, random.Random(f"{kind} {nranks} {seed}"))]
     return result
 
 
-def select(nranks: int, seed: int = 0, filter_terms: str = "", max_cases: int | None = None) -> list[Case]:
+def select(
+    nranks: int, seed: int = 0, filter_terms: str = "", max_cases: int | None = None, device: str = "host"
+) -> list[Case]:
     """Cases that match a filter; a random sample in table order if there are more than `max_cases`."""
     terms = filter_terms.split()
-    known = {factor for factors in table(nranks).values() for factor in factors}
+    known = {factor for factors in table(nranks, device).values() for factor in factors}
     for term in terms:
         factor, equals, _ = term.partition("=")
         if equals and factor not in known:
             raise ValueError(f"unknown factor {factor!r} in the filter; expected one of {', '.join(sorted(known))}")
-    chosen = [case for case in cases(nranks, seed) if case.matches(terms)]
+    chosen = [case for case in cases(nranks, seed, device) if case.matches(terms)]
     if max_cases is not None and len(chosen) > max_cases:
         kept = set(random.Random(seed).sample(range(len(chosen)), max_cases))
         chosen = [case for index, case in enumerate(chosen) if index in kept]

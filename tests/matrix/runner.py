@@ -14,6 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 import cudecomp
+from tests import devices
 from tests import reference as ref
 from tests.matrix import table
 from tests.matrix.cases import Case
@@ -31,6 +32,7 @@ class Setup:
     grid: cudecomp.GridDesc
     decomposition: ref.Decomposition
     dtype: str
+    device: devices.Host | devices.Device
 
     @property
     def rank(self) -> int:
@@ -43,12 +45,17 @@ class Setup:
 class Runner:
     """Keeps communicators and handles between cases. Collective over `world`, as are all its methods."""
 
-    def __init__(self, world: MPI.Comm) -> None:
+    def __init__(self, world: MPI.Comm, device: devices.Host | devices.Device) -> None:
         self._world = world
+        self._device = device
+        self._keepers: list[cudecomp.GridDesc] = []
         self._comms: dict[str, MPI.Comm] = {}
         self._handles: dict[tuple[str | None, ...], cudecomp.Handle] = {}
 
     def close(self) -> None:
+        for keeper in self._keepers:
+            keeper.destroy()
+        self._keepers.clear()
         for handle in self._handles.values():
             handle.finalize()
         for comm in self._comms.values():
@@ -80,7 +87,7 @@ class Runner:
             handle = self._handle(comm, case["ranks"].partition(":")[0], settings)
             decomposition, config = configure(case)
             with handle.create_grid(config) as grid:
-                setup = Setup(comm, grid, decomposition, case["dtype"])
+                setup = Setup(comm, grid, decomposition, case["dtype"], self._device)
                 problems = list(CHECKS[case.kind](case, setup))
         return "\n".join(problems) or None
 
@@ -93,7 +100,12 @@ class Runner:
         # The environment is read when a handle is created: one handle for each.
         key = (kind, *settings.values())
         if key not in self._handles:
-            self._handles[key] = cudecomp.Handle(comm)
+            self._handles[key] = handle = cudecomp.Handle(comm)
+            if self._device.name == "gpu":
+                # Communicators of NCCL live as long as a grid that uses them, and take long to make.
+                nccl = {"transpose_comm_backend": cudecomp.TransposeCommBackend.NCCL}
+                config = cudecomp.GridDescConfig(gdims=(8, 8, 8), pdims=(1, comm.size), **nccl)
+                self._keepers.append(handle.create_grid(config))
         return self._handles[key]
 
 
@@ -194,21 +206,22 @@ def transpose(op: str, setup: Setup, buffers: Buffers, field: np.ndarray, run: i
     expected_source, expected_target = buffers.source.copy(), buffers.target.copy()
     target.fill(expected_target.array(target.shape), field)
 
-    given = buffers.source.array(source.shape)
-    out = None if buffers.place == "new" else buffers.target.array(target.shape)
-    result = getattr(setup.grid, f"transpose_{op}")(
-        given,
-        out,
-        dtype=None if run == 0 else cudecomp.DataType[table.DTYPES[setup.dtype]],
-        input_halo_extents=source.halo if any(source.halo) else None,
-        output_halo_extents=target.halo,
-        input_padding=source.padding,
-        output_padding=target.padding if any(target.padding) else None,
-    )
+    with setup.device.copies(buffers.source, buffers.target) as (source_space, target_space):
+        given = source_space.array(source.shape)
+        out = None if buffers.place == "new" else target_space.array(target.shape)
+        result = getattr(setup.grid, f"transpose_{op}")(
+            given,
+            out,
+            dtype=None if run == 0 else cudecomp.DataType[table.DTYPES[setup.dtype]],
+            input_halo_extents=source.halo if any(source.halo) else None,
+            output_halo_extents=target.halo,
+            input_padding=source.padding,
+            output_padding=target.padding if any(target.padding) else None,
+        )
     if buffers.place != "in" and (difference := buffers.source.difference(expected_source)):
         yield f"input changed: {difference}"
     if buffers.place == "new":
-        yield from check_new_array(target, result, setup, field)
+        yield from check_new_array(target, setup.device.to_host(result), setup, field)
         return
     if result is not out:
         yield "the array given as out was not returned"
@@ -230,16 +243,18 @@ def check_chain(case: Case, setup: Setup) -> Iterator[str]:
         field = setup.field(run)
         size = max(pencil.size for pencil in pencils)
         spaces = [ref.Guarded(size, setup.dtype, setup.rank, salt=run + i) for i in range(2)]
-        array = pencils[0].fill(spaces[0].array(pencils[0].shape), field)
-        original = array.copy()
-        for step, (op, (_, target_axis)) in enumerate(ref.TRANSPOSES.items()):
-            shape = pencils[target_axis].shape
-            space = spaces[0] if case["place"] == "in" else spaces[(step + 1) % 2]
-            out = None if case["place"] == "new" else space.array(shape)
-            array = getattr(setup.grid, f"transpose_{op}")(array, out)
-            if not ref.same_bits(pencils[target_axis].owned_cells(array), pencils[target_axis].of_global(field)):
-                yield f"run {run}: wrong after {op}"
-        if not ref.same_bits(array, original):
+        original = pencils[0].fill(spaces[0].array(pencils[0].shape), field).copy()
+        with setup.device.copies(*spaces) as there:
+            array = there[0].array(pencils[0].shape)
+            for step, (op, (_, target_axis)) in enumerate(ref.TRANSPOSES.items()):
+                pencil = pencils[target_axis]
+                space = there[0] if case["place"] == "in" else there[(step + 1) % 2]
+                out = None if case["place"] == "new" else space.array(pencil.shape)
+                array = getattr(setup.grid, f"transpose_{op}")(array, out)
+                seen = setup.device.to_host(array)
+                if not ref.same_bits(pencil.owned_cells(seen), pencil.of_global(field)):
+                    yield f"run {run}: wrong after {op}"
+        if not ref.same_bits(seen, original):
             yield f"run {run}: not back where it was after four transposes"
 
 
@@ -294,7 +309,8 @@ def check_update(case: Case, setup: Setup, update: Update) -> Iterator[str]:
         ref.update_halos(setup.decomposition, update.axis, pencils, arrays, update.periods, update.dim)
 
         dtype = None if run == 0 else cudecomp.DataType[table.DTYPES[setup.dtype]]
-        result = update.run(setup, space.array(mine.shape), dtype)
+        with setup.device.copies(space) as (there,):
+            result = update.run(setup, there.array(mine.shape), dtype)
         if result is not None:
             yield f"run {run}: halo updates return None, saw {result!r}"
         expected.array(mine.shape)[...] = arrays[setup.rank]
@@ -317,7 +333,8 @@ def check_refused(case: Case, setup: Setup) -> Iterator[str]:
     expected = space.copy()
     error = None
     try:
-        update.run(setup, space.array(pencil.shape))
+        with setup.device.copies(space) as (there,):
+            update.run(setup, there.array(pencil.shape))
     except ValueError as caught:
         error = caught
     seen = setup.comm.allgather((type(error).__qualname__, str(error)))

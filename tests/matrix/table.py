@@ -107,8 +107,12 @@ MEMORY_PAIRS = {
     "own>library": ("own", "library"),
 }
 
-TRANSPOSE_BACKENDS = ("MPI_P2P", "MPI_P2P_PL", "MPI_A2A")
-HALO_BACKENDS = ("MPI", "MPI_BLOCKING")
+#: Backends of transposes and of halo updates by device. On a GPU MPI's are not there: not every MPI takes its memory.
+BACKENDS = {
+    "host": (("MPI_P2P", "MPI_P2P_PL", "MPI_A2A"), ("MPI", "MPI_BLOCKING")),
+    "gpu": (("NCCL", "NCCL_PL"), ("NCCL",)),
+    "fake": (("NCCL", "MPI_P2P", "NVSHMEM_SM"), ("NCCL", "MPI", "NVSHMEM")),
+}
 
 
 def product(**factors: object) -> list[str]:
@@ -129,14 +133,24 @@ def ranks(nranks: int) -> list[str]:
     return levels
 
 
-def table(nranks: int) -> dict[str, dict[str, list[str]]]:
-    """Kind of case: factor: levels, for a job of `nranks`."""
+def reaches(nranks: int) -> list[str]:
+    if nranks == 1:
+        return ["node"]
+    return list(REACHES) if nranks > 2 else ["node", "mpi", "mpi-by-7"]
+
+
+def table(nranks: int, device: str = "host") -> dict[str, dict[str, list[str]]]:
+    """Kind of case: factor: levels, for a job of `nranks` on a kind of device (tests.devices)."""
+    transpose_backends, halo_backends = BACKENDS[device]
+    on_host = device == "host"
+    places = ["out", "in"] if device == "fake" else ["out", "in", "new"]
     everywhere = {
         "ranks": ranks(nranks),
-        "grid": list(GRIDS),
+        # NVIDIA's library does nothing where a rank has no points.
+        "grid": list(GRIDS) if on_host else [name for name, gdims in GRIDS.items() if min(gdims) >= 2 * nranks],
         "dist": list(DISTRIBUTIONS),
         "rank_order": list(RANK_ORDERS),
-        "reach": list(REACHES) if nranks > 2 else ["node", "mpi", "mpi-by-7"] if nranks == 2 else ["node"],
+        "reach": reaches(nranks) if on_host else ["node"],
     }
     return {
         # one transpose
@@ -145,18 +159,18 @@ def table(nranks: int) -> dict[str, dict[str, list[str]]]:
             **everywhere,
             "halo": list(HALO_PAIRS),
             "padding": list(PADDING_PAIRS),
-            "place": ["out", "in", "new"],
-            "memory": list(MEMORY_PAIRS),
+            "place": places,
+            "memory": list(MEMORY_PAIRS) if on_host else ["own"],
             "dtype": list(DTYPES),
-            "backend": list(TRANSPOSE_BACKENDS),
+            "backend": list(transpose_backends),
         },
         # X to Y to Z to Y to X, back where it was
         "chain": {
             **everywhere,
             "order": ["default", "contiguous", "xyz>zyx", "zyx>yxz", "yzx>zxy"],
-            "place": ["out", "in", "new"],
+            "place": places,
             "dtype": list(DTYPES),
-            "backend": list(TRANSPOSE_BACKENDS),
+            "backend": list(transpose_backends),
         },
         # one halo update
         "halo": {
@@ -165,9 +179,9 @@ def table(nranks: int) -> dict[str, dict[str, list[str]]]:
             "order": ["default", "contiguous", *ORDERS],
             "halo": list(HALOS),
             "padding": list(PADDINGS),
-            "memory": ["own", "library"],
+            "memory": ["own", "library"] if on_host else ["own"],
             "dtype": list(DTYPES),
-            "backend": list(HALO_BACKENDS),
+            "backend": list(halo_backends),
         },
         # a halo update that is one layer too deep
         "refused": {
@@ -176,6 +190,6 @@ def table(nranks: int) -> dict[str, dict[str, list[str]]]:
             "order": ["default", "contiguous"],
             "padding": list(PADDINGS),
             "dtype": list(DTYPES),
-            "backend": list(HALO_BACKENDS),
+            "backend": list(halo_backends),
         },
     }

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from mpi4py import MPI
 
+from tests import devices
 from tests.matrix.cases import Case, cases
 from tests.matrix.runner import Runner
 
@@ -34,7 +35,7 @@ for _case in cases(MPI.COMM_WORLD.size):
 
 @pytest.fixture(scope="module")
 def runner(world: MPI.Comm) -> Iterator[Runner]:
-    runner = Runner(world)
+    runner = Runner(world, devices.Host())
     yield runner
     runner.close()
 

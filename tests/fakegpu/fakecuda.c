@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A CUDA driver without a GPU, as far as cudecomp calls it: device memory is host memory that has been announced,
+// streams are numbers, and what happens to events is written down.
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int Result;
+enum { SUCCESS = 0, INVALID_VALUE = 1, CAPTURE_IMPLICIT = 906 };
+
+#define MAX_RANGES 4096
+static struct {
+  uintptr_t start, end;
+  int device;
+} ranges[MAX_RANGES];
+static int current = 0; // device, -1 for none
+static uintptr_t captured = 0;
+static char record[4096];
+static int synchronized_count = 0;
+static int shared_gpu = 0;
+
+// --- for tests
+
+void fake_announce(void* start, size_t bytes, int device) {
+  for (int i = 0; i < MAX_RANGES; ++i) {
+    if (ranges[i].start == 0 || ranges[i].start == (uintptr_t)start) {
+      ranges[i].start = (uintptr_t)start;
+      ranges[i].end = (uintptr_t)start + bytes;
+      ranges[i].device = device;
+      return;
+    }
+  }
+}
+
+void fake_forget(void* start) {
+  for (int i = 0; i < MAX_RANGES; ++i) {
+    if (ranges[i].start == (uintptr_t)start) ranges[i].start = ranges[i].end = 0;
+  }
+}
+
+void fake_set_current(int device) { current = device; }
+void fake_set_captured(uintptr_t stream) { captured = stream; }
+void fake_share_gpu(int shared) { shared_gpu = shared; }
+int fake_synchronized(void) { return synchronized_count; }
+
+// What has been recorded since the last call.
+const char* fake_record(void) {
+  static char copy[sizeof(record)];
+  memcpy(copy, record, sizeof(record));
+  record[0] = 0;
+  return copy;
+}
+
+static void note(const char* what, uintptr_t stream) {
+  size_t used = strlen(record);
+  snprintf(record + used, sizeof(record) - used, "%s %lu;", what, (unsigned long)stream);
+}
+
+// --- the driver's interface
+
+Result cuCtxGetCurrent(void** context) {
+  *context = current < 0 ? NULL : (void*)(uintptr_t)(0x1000 + current);
+  return SUCCESS;
+}
+
+Result cuCtxGetDevice(int* device) {
+  *device = current;
+  return SUCCESS;
+}
+
+Result cuCtxSynchronize(void) {
+  ++synchronized_count;
+  return SUCCESS;
+}
+
+Result cuPointerGetAttribute(void* data, int attribute, uintptr_t pointer) {
+  for (int i = 0; i < MAX_RANGES; ++i) {
+    if (ranges[i].start <= pointer && pointer < ranges[i].end) {
+      *(int*)data = attribute == 9 ? ranges[i].device : 2; // the ordinal, or memory of a device
+      return SUCCESS;
+    }
+  }
+  return INVALID_VALUE;
+}
+
+Result cuStreamIsCapturing(void* stream, int* status) {
+  if (captured && (uintptr_t)stream <= 1) return CAPTURE_IMPLICIT;
+  *status = captured && (uintptr_t)stream == captured;
+  return SUCCESS;
+}
+
+Result cuEventCreate(void** event, unsigned flags) {
+  static uintptr_t next = 0x5000;
+  (void)flags;
+  *event = (void*)next++;
+  return SUCCESS;
+}
+
+Result cuEventDestroy_v2(void* event) {
+  (void)event;
+  return SUCCESS;
+}
+
+Result cuEventRecord(void* event, void* stream) {
+  (void)event;
+  note("record", (uintptr_t)stream);
+  return SUCCESS;
+}
+
+Result cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  (void)event;
+  (void)flags;
+  note("wait", (uintptr_t)stream);
+  return SUCCESS;
+}
+
+Result cuGetErrorName(int error, const char** name) {
+  *name = error == INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_UNKNOWN";
+  return SUCCESS;
+}
+
+Result cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
+  memset(uuid, 0, 16);
+  uuid[0] = (unsigned char)device;
+  int pid = shared_gpu ? 0 : (int)getpid();
+  memcpy(uuid + 4, &pid, sizeof(pid));
+  return SUCCESS;
+}

@@ -23,6 +23,7 @@ Example:
 ``python -m cudecomp info`` tells which library is used. Importing this package neither starts MPI nor opens a library.
 """
 
+from cudecomp import io as io
 from cudecomp._autotune import AutotuneCandidate, AutotuneChoice, AutotuneMachine, AutotuneReport, AutotuneTimes
 from cudecomp._config import GridDescAutotuneOptions, GridDescConfig
 from cudecomp._core import GridDesc, Handle

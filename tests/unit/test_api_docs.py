@@ -64,9 +64,13 @@ def test_parts_of_class_docstrings(name, kind):
 @pytest.mark.parametrize("method", [*methods()])
 def test_parts_of_method_docstrings(method):
     check_parts(method, PARTS["method"])
-    doc = inspect.getdoc(method)
+    check_arguments(method)
+
+
+def check_arguments(function):
+    doc = inspect.getdoc(function)
     assert "cudecomp" in doc[doc.index("See also:") :], "See also names the C function"
-    parameters = [name for name in inspect.signature(method).parameters if name != "self"]
+    parameters = [name for name in inspect.signature(function).parameters if name != "self"]
     assert ("Args:" in doc) == bool(parameters)
     for name in parameters:
         assert f"\n    {name}: " in doc, f"{name} is not among the Args"

@@ -109,8 +109,7 @@ def _sanitizer_flags(link: bool = False) -> list[str]:
     names = os.environ.get("CUDECOMP_SANITIZE", "").strip()
     if not names:
         return []
-    # C callers may pass any int as an enum; the engine checks it, and compilers give enums their whole type's range.
-    sanitize = [f"-fsanitize={names}", "-fno-sanitize=enum"]
+    sanitize = [f"-fsanitize={names}"]
     return sanitize if link else [*sanitize, "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
 
 

@@ -775,10 +775,6 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 @pytest.mark.parametrize("ranks_per_node", [None, "1"], ids=["shared memory", "MPI"])
 def test_memory_goes_back(comm: MPI.Comm, ranks_per_node: str | None) -> None:
     """The trials need arrays, and through MPI workspace, of several times 16 MiB over all ranks; none of it stays."""
@@ -795,22 +791,3 @@ def test_memory_goes_back(comm: MPI.Comm, ranks_per_node: str | None) -> None:
             with tuned(handle, config, options):
                 grown = resident_bytes() - before
             assert max(comm.allgather(grown)) < 2 << 20
-
-
-def test_many_rounds_leave_nothing(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
-    rounds = 120 if comm.size <= 4 else 25
-    options = make_options(halo_extents=(3, 0, 0), halo_axis=2, grid_mode=AutotuneGridMode.HALO)
-    impossible = make_options(halo_extents=(100, 0, 0), halo_periods=(True, False, False))
-
-    def go(count: int) -> None:
-        for _ in range(count):
-            with handle.create_grid(open_config(gdims=(4, 6, 5)), options):
-                pass
-            with contextlib.suppress(cudecomp.NotSupportedError):
-                handle.create_grid(open_config(gdims=(4, 6, 5)), impossible)
-
-    go(5)
-    before = resident_bytes(), open_files()
-    go(rounds)
-    assert open_files() == before[1]
-    assert max(comm.allgather(resident_bytes() - before[0])) < 3 << 20

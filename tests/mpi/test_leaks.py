@@ -3,8 +3,9 @@
 
 """What comes and goes leaves nothing behind: memory, mappings, file descriptors, communicators.
 
-Each case repeats one round until everything that is kept on purpose is there, and then many times more. Counts and
-memory may then grow by what comes by chance, but by far less than one object per round.
+Each case repeats one round until everything that is kept on purpose is there, and then many times more, thousands of
+times on one or two ranks. Counts and memory may then grow by what comes by chance, but by far less than one object per
+round.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ class Usage:
     mappings: int
     shared: int
     resident: int
+    communicators: int
 
     @classmethod
-    def now(cls) -> Usage:
+    def now(cls, comm: MPI.Comm) -> Usage:
+        """Collective over `comm`."""
         gc.collect()
         maps = Path("/proc/self/maps").read_text().splitlines()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -55,12 +58,21 @@ class Usage:
             len(maps),
             sum("memfd:cudecomp" in line for line in maps),
             pages * os.sysconf("SC_PAGE_SIZE"),
+            next_number(comm),
         )
+
+
+def next_number(comm: MPI.Comm) -> int:
+    """The place of a new communicator in the table of its library, where the lowest free ones are taken first."""
+    made = comm.Dup()
+    number = made.py2f() & 0x03FFFFFF  # MPICH keeps the kind of an object in the upper bits
+    made.Free()
+    return number
 
 
 def rounds_for(comm: MPI.Comm, rounds: int) -> int:
     """Fewer where ranks share cores."""
-    return rounds if comm.size <= 4 else rounds // 4
+    return rounds if comm.size <= 2 else rounds // (20 if comm.size <= 4 else 40)
 
 
 def check_flat(comm: MPI.Comm, rounds: int, one_round: Callable[[], object], warm_up: int = WARM_UP) -> None:
@@ -72,7 +84,7 @@ def check_flat(comm: MPI.Comm, rounds: int, one_round: Callable[[], object], war
         comm.Barrier()
         one_round()
         comm.Barrier()
-        return Usage.now()
+        return Usage.now(comm)
 
     for _ in range(warm_up):
         one_round()
@@ -86,6 +98,7 @@ def check_flat(comm: MPI.Comm, rounds: int, one_round: Callable[[], object], war
         "shared blocks": after.shared - before.shared - min(rounds // 20, 2 * (comm.size - 1)),
         # Allocators map and unmap arenas of their own.
         "mappings": after.mappings - before.mappings - rounds // 20,
+        "communicators": after.communicators - before.communicators - rounds // 20,
         "bytes": after.resident - before.resident - SLACK - rounds * BYTES_PER_ROUND,
     }
     assert not {name: n for name, n in grown.items() if n > 0}, f"{grown} in {rounds} rounds: {before} -> {after}"
@@ -98,12 +111,12 @@ def a_grid(handle: cudecomp.Handle, **fields: object) -> Iterator[cudecomp.GridD
 
 
 def test_handles(comm: MPI.Comm) -> None:
-    check_flat(comm, rounds_for(comm, 200), lambda: cudecomp.Handle(comm).finalize())
+    check_flat(comm, rounds_for(comm, 3000), lambda: cudecomp.Handle(comm).finalize())
 
 
 def test_grids(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
     config = make_config(comm.size)
-    check_flat(comm, rounds_for(comm, 400), lambda: handle.create_grid(config).destroy())
+    check_flat(comm, rounds_for(comm, 5000), lambda: handle.create_grid(config).destroy())
 
 
 def test_grids_that_were_used(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
@@ -113,7 +126,7 @@ def test_grids_that_were_used(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
             grid.transpose_y_to_z(y, grid.empty(2, "float64"))
             grid.update_halos_x(grid.zeros(0, "float32", HALO), HALO, (True, True, True))
 
-    check_flat(comm, rounds_for(comm, 200), one_round)
+    check_flat(comm, rounds_for(comm, 1000), one_round)
 
 
 def test_failed_creations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
@@ -130,7 +143,49 @@ def test_failed_creations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
             with pytest.raises((ValueError, NotImplementedError)):
                 handle.create_grid(config)
 
-    check_flat(comm, rounds_for(comm, 200), one_round)
+    check_flat(comm, rounds_for(comm, 2000), one_round)
+
+
+def quick_options(**fields: object) -> cudecomp.GridDescAutotuneOptions:
+    """Autotuning of everything, as briefly as can be."""
+    return cudecomp.GridDescAutotuneOptions(
+        **{
+            "n_warmup_trials": 0,
+            "n_trials": 1,
+            "autotune_transpose_backend": True,
+            "autotune_halo_backend": True,
+            "halo_extents": HALO,
+            **fields,
+        }
+    )
+
+
+def test_autotuned_grids(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """Every candidate has communicators, plans and datatypes of its own, the trials have arrays and workspaces."""
+    options = quick_options()
+
+    def one_round() -> None:
+        handle.create_grid(make_config(comm.size, pdims=(0, 0)), options).destroy()
+
+    check_flat(comm, rounds_for(comm, 1000), one_round)
+
+
+def test_failed_autotuning(handle: cudecomp.Handle, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before any trial, after candidates have been made, and by the environment."""
+    config = make_config(comm.size, pdims=(0, 0))
+
+    def refused(options: cudecomp.GridDescAutotuneOptions, text: str) -> None:
+        with pytest.raises((ValueError, NotImplementedError), match=text):
+            handle.create_grid(config, options)
+
+    def one_round() -> None:
+        refused(quick_options(disable_mpi_backends=True), "disable_mpi_backends")
+        refused(quick_options(halo_extents=(99, 99, 99), halo_periods=(True, True, True)), "no valid candidate")
+        with monkeypatch.context() as patch:
+            patch.setenv("CUDECOMP_AUTOTUNE_P_ROW_RANGE", "1000,2000")
+            refused(quick_options(), "1000,2000")
+
+    check_flat(comm, rounds_for(comm, 1000), one_round)
 
 
 def test_failed_handles(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +196,7 @@ def test_failed_handles(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(cudecomp.InvalidUsageError):
             cudecomp.Handle(comm)
 
-    check_flat(comm, rounds_for(comm, 300), one_round)
+    check_flat(comm, rounds_for(comm, 3000), one_round)
 
 
 def test_shared_arrays(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
@@ -154,12 +209,12 @@ def test_shared_arrays(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
             grid.transpose_y_to_z(y, grid.empty(2, "float64"))
             grid.update_halos_y(grid.zeros(1, "float64", HALO), HALO, (True, True, True))
 
-        check_flat(comm, rounds_for(comm, 200), one_round)
+        check_flat(comm, rounds_for(comm, 2000), one_round)
 
 
 def test_shared_arrays_nobody_uses(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
     with a_grid(handle) as grid:
-        check_flat(comm, 2000, lambda: grid.empty(0, "complex128"))
+        check_flat(comm, rounds_for(comm, 20000), lambda: grid.empty(0, "complex128"))
 
 
 def test_operations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
@@ -175,7 +230,7 @@ def test_operations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
             grid.transpose_y_to_x(y)
             grid.update_halos_z(np.ones(wide), HALO)
 
-        check_flat(comm, rounds_for(comm, 1000), one_round)
+        check_flat(comm, rounds_for(comm, 5000), one_round)
 
 
 def test_many_geometries_of_one_grid(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
@@ -188,7 +243,7 @@ def test_many_geometries_of_one_grid(handle: cudecomp.Handle, comm: MPI.Comm) ->
             y = np.ones(grid.get_pencil_info(1, None, padding).shape)
             grid.transpose_y_to_z(y, input_padding=padding)
 
-        check_flat(comm, rounds_for(comm, 1000), one_round, warm_up=300)
+        check_flat(comm, rounds_for(comm, 5000), one_round, warm_up=300)
 
 
 def test_failed_operations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
@@ -204,7 +259,7 @@ def test_failed_operations(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
             with pytest.raises(ValueError, match="halo_extents"):
                 grid.update_halos_x(x, (999, 999, 999), (True, True, True), 0)
 
-        check_flat(comm, rounds_for(comm, 1000), one_round)
+        check_flat(comm, rounds_for(comm, 5000), one_round)
 
 
 def test_nothing_of_it_has_a_name(handle: cudecomp.Handle, comm: MPI.Comm) -> None:

@@ -50,8 +50,8 @@ int checked_axis(const char* name, int32_t axis) {
   return axis;
 }
 
-int item_size(cudecompDataType_t dtype) {
-  switch (static_cast<int>(dtype)) {
+int item_size(int dtype) {
+  switch (dtype) {
   case CUDECOMP_FLOAT: return 4;
   case CUDECOMP_DOUBLE:
   case CUDECOMP_FLOAT_COMPLEX: return 8;

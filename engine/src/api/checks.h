@@ -4,6 +4,7 @@
 #ifndef CUDECOMP_API_CHECKS_H
 #define CUDECOMP_API_CHECKS_H
 
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,10 +30,20 @@ template <typename Body> cudecompResult_t guarded(Body&& body) noexcept {
 
 constexpr const char* axis_names[3] = {"X", "Y", "Z"};
 
+/** A C caller can put any number where the interface has an enum, and C++ must not read it as one before it is checked.
+ */
+template <typename Enum> int number_of(const Enum& value) {
+  int number;
+  static_assert(sizeof number == sizeof value, "enums of the interface are as large as int");
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
 cudecompHandle& checked(cudecompHandle_t handle);
 cudecompGridDesc& checked(cudecompHandle_t handle, cudecompGridDesc_t grid);
 int checked_axis(const char* name, int32_t axis);
-int item_size(cudecompDataType_t dtype);
+/** Bytes of one element; refuses numbers that are no cudecompDataType_t. */
+int item_size(int dtype);
 /** Null means zeros; negative numbers are refused. */
 Triple checked_extents(const char* name, const int32_t extents[]);
 /** Refuses local arrays whose extents do not fit the interface. */

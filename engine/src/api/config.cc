@@ -75,8 +75,8 @@ void check_mem_order(const cudecompGridDescConfig_t& config) {
   }
 }
 
-void check_transpose_backend(cudecompTransposeCommBackend_t backend) {
-  const int number = backend;
+void check_transpose_backend(const cudecompTransposeCommBackend_t& backend) {
+  const int number = number_of(backend);
   if (number < CUDECOMP_TRANSPOSE_COMM_MPI_P2P || number > CUDECOMP_TRANSPOSE_COMM_NVSHMEM_SM) {
     invalid_usage("transpose_comm_backend is %d, which is no backend", number);
   }
@@ -88,8 +88,8 @@ void check_transpose_backend(cudecompTransposeCommBackend_t backend) {
   }
 }
 
-void check_halo_backend(cudecompHaloCommBackend_t backend) {
-  const int number = backend;
+void check_halo_backend(const cudecompHaloCommBackend_t& backend) {
+  const int number = number_of(backend);
   if (number < CUDECOMP_HALO_COMM_MPI || number > CUDECOMP_HALO_COMM_NVSHMEM_BLOCKING) {
     invalid_usage("halo_comm_backend is %d, which is no backend", number);
   }
@@ -109,7 +109,8 @@ void check_extents(const std::string& name, const int32_t extents[3]) {
 } // namespace
 
 bool column_major(const cudecompGridDescConfig_t& config) {
-  if (config.rank_order != CUDECOMP_RANK_ORDER_DEFAULT) return config.rank_order == CUDECOMP_RANK_ORDER_COL_MAJOR;
+  const int order = number_of(config.rank_order);
+  if (order != CUDECOMP_RANK_ORDER_DEFAULT) return order == CUDECOMP_RANK_ORDER_COL_MAJOR;
   const char* setting = std::getenv("CUDECOMP_USE_COL_MAJOR_RANK_ORDER");
   return setting && std::strcmp(setting, "1") == 0;
 }
@@ -137,8 +138,9 @@ std::array<std::array<int, 3>, 3> memory_orders(const cudecompGridDescConfig_t& 
 void check_config(const cudecompGridDescConfig_t& config, int nranks, const Tuned& tuned) {
   check_gdims(config);
   check_pdims(config, nranks);
-  if (config.rank_order < CUDECOMP_RANK_ORDER_DEFAULT || config.rank_order > CUDECOMP_RANK_ORDER_COL_MAJOR) {
-    invalid_usage("rank_order is %d, expected 0 (DEFAULT), 1 (ROW_MAJOR) or 2 (COL_MAJOR)", config.rank_order);
+  const int rank_order = number_of(config.rank_order);
+  if (rank_order < CUDECOMP_RANK_ORDER_DEFAULT || rank_order > CUDECOMP_RANK_ORDER_COL_MAJOR) {
+    invalid_usage("rank_order is %d, expected 0 (DEFAULT), 1 (ROW_MAJOR) or 2 (COL_MAJOR)", rank_order);
   }
   check_mem_order(config);
   if (!tuned.transpose_backend) check_transpose_backend(config.transpose_comm_backend);
@@ -150,10 +152,11 @@ void check_options(const cudecompGridDescAutotuneOptions_t& options) {
     invalid_usage("n_warmup_trials is %d, expected 0 or more", options.n_warmup_trials);
   }
   if (options.n_trials < 1) invalid_usage("n_trials is %d, expected 1 or more", options.n_trials);
-  if (options.grid_mode != CUDECOMP_AUTOTUNE_GRID_TRANSPOSE && options.grid_mode != CUDECOMP_AUTOTUNE_GRID_HALO) {
-    invalid_usage("grid_mode is %d, expected 0 (TRANSPOSE) or 1 (HALO)", options.grid_mode);
+  const int grid_mode = number_of(options.grid_mode);
+  if (grid_mode != CUDECOMP_AUTOTUNE_GRID_TRANSPOSE && grid_mode != CUDECOMP_AUTOTUNE_GRID_HALO) {
+    invalid_usage("grid_mode is %d, expected 0 (TRANSPOSE) or 1 (HALO)", grid_mode);
   }
-  item_size(options.dtype);
+  item_size(number_of(options.dtype));
   if (!(options.skip_threshold >= 0.0) || std::isinf(options.skip_threshold)) {
     invalid_usage("skip_threshold is %g, expected a finite number of 0 or more", options.skip_threshold);
   }
@@ -183,8 +186,8 @@ Fingerprint fingerprint(const cudecompGridDescConfig_t& config, const cudecompGr
   print.add("pdims[0]", config.pdims[0]);
   print.add("pdims[1]", config.pdims[1]);
   print.add("rank order (rank_order and CUDECOMP_USE_COL_MAJOR_RANK_ORDER, 1 for column-major)", column_major(config));
-  print.add("transpose_comm_backend", config.transpose_comm_backend);
-  print.add("halo_comm_backend", config.halo_comm_backend);
+  print.add("transpose_comm_backend", number_of(config.transpose_comm_backend));
+  print.add("halo_comm_backend", number_of(config.halo_comm_backend));
   for (int axis = 0; axis < 3; ++axis) {
     print.add(format("transpose_axis_contiguous[%d]", axis), config.transpose_axis_contiguous[axis]);
     triple(format("transpose_mem_order[%d]", axis).c_str(), config.transpose_mem_order[axis]);
@@ -200,8 +203,8 @@ Fingerprint fingerprint(const cudecompGridDescConfig_t& config, const cudecompGr
   };
   print.add("n_warmup_trials", given.n_warmup_trials);
   print.add("n_trials", given.n_trials);
-  print.add("grid_mode", given.grid_mode);
-  print.add("dtype", given.dtype);
+  print.add("grid_mode", number_of(given.grid_mode));
+  print.add("dtype", number_of(given.dtype));
   print.add("allow_uneven_decompositions", given.allow_uneven_decompositions);
   print.add("disable_mpi_backends", given.disable_mpi_backends);
   print.add("disable_nccl_backends", given.disable_nccl_backends);

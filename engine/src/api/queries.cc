@@ -109,7 +109,7 @@ CUDECOMP_EXPORT cudecompResult_t cudecompGetHaloWorkspaceSize(cudecompHandle_t h
 CUDECOMP_EXPORT cudecompResult_t cudecompGetDataTypeSize(cudecompDataType_t dtype, int64_t* dtype_size) {
   return guarded([&] {
     check_not_null("dtype_size", dtype_size);
-    *dtype_size = item_size(dtype);
+    *dtype_size = item_size(number_of(dtype));
   });
 }
 
@@ -135,7 +135,7 @@ CUDECOMP_EXPORT cudecompResult_t cudecompFree(cudecompHandle_t handle, cudecompG
 }
 
 CUDECOMP_EXPORT const char* cudecompTransposeCommBackendToString(cudecompTransposeCommBackend_t comm_backend) {
-  switch (static_cast<int>(comm_backend)) {
+  switch (number_of(comm_backend)) {
   case CUDECOMP_TRANSPOSE_COMM_MPI_P2P: return "MPI_P2P";
   case CUDECOMP_TRANSPOSE_COMM_MPI_P2P_PL: return "MPI_P2P_PL";
   case CUDECOMP_TRANSPOSE_COMM_MPI_A2A: return "MPI_A2A";
@@ -149,7 +149,7 @@ CUDECOMP_EXPORT const char* cudecompTransposeCommBackendToString(cudecompTranspo
 }
 
 CUDECOMP_EXPORT const char* cudecompHaloCommBackendToString(cudecompHaloCommBackend_t comm_backend) {
-  switch (static_cast<int>(comm_backend)) {
+  switch (number_of(comm_backend)) {
   case CUDECOMP_HALO_COMM_MPI: return "MPI";
   case CUDECOMP_HALO_COMM_MPI_BLOCKING: return "MPI_BLOCKING";
   case CUDECOMP_HALO_COMM_NCCL: return "NCCL";

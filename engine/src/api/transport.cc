@@ -110,7 +110,7 @@ typename Exchanges::mapped_type& prepared(Exchanges& exchanges, const typename E
 }
 
 cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* input,
-                           void* output, void* work, cudecompDataType_t dtype, const int32_t input_halo_extents[],
+                           void* output, void* work, int dtype, const int32_t input_halo_extents[],
                            const int32_t output_halo_extents[], const int32_t input_padding[],
                            const int32_t output_padding[]) {
   return guarded([&] {
@@ -139,8 +139,8 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
 }
 
 cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDesc_t grid_desc, void* data, void* work,
-                              cudecompDataType_t dtype, const int32_t halo_extents[], const bool halo_periods[],
-                              int32_t dim, const int32_t padding[]) {
+                              int dtype, const int32_t halo_extents[], const bool halo_periods[], int32_t dim,
+                              const int32_t padding[]) {
   return guarded([&] {
     cudecompGridDesc& grid = checked(handle, grid_desc);
     const int item = item_size(dtype);
@@ -170,8 +170,8 @@ CUDECOMP_EXPORT cudecompResult_t cudecompTransposeXToY(cudecompHandle_t handle, 
                                                        const int32_t output_halo_extents[],
                                                        const int32_t input_padding[], const int32_t output_padding[],
                                                        cudaStream_t) {
-  return transpose(0, 1, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
-                   input_padding, output_padding);
+  return transpose(0, 1, handle, grid_desc, input, output, work, number_of(dtype), input_halo_extents,
+                   output_halo_extents, input_padding, output_padding);
 }
 
 CUDECOMP_EXPORT cudecompResult_t cudecompTransposeYToZ(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
@@ -180,8 +180,8 @@ CUDECOMP_EXPORT cudecompResult_t cudecompTransposeYToZ(cudecompHandle_t handle, 
                                                        const int32_t output_halo_extents[],
                                                        const int32_t input_padding[], const int32_t output_padding[],
                                                        cudaStream_t) {
-  return transpose(1, 2, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
-                   input_padding, output_padding);
+  return transpose(1, 2, handle, grid_desc, input, output, work, number_of(dtype), input_halo_extents,
+                   output_halo_extents, input_padding, output_padding);
 }
 
 CUDECOMP_EXPORT cudecompResult_t cudecompTransposeZToY(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
@@ -190,8 +190,8 @@ CUDECOMP_EXPORT cudecompResult_t cudecompTransposeZToY(cudecompHandle_t handle, 
                                                        const int32_t output_halo_extents[],
                                                        const int32_t input_padding[], const int32_t output_padding[],
                                                        cudaStream_t) {
-  return transpose(2, 1, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
-                   input_padding, output_padding);
+  return transpose(2, 1, handle, grid_desc, input, output, work, number_of(dtype), input_halo_extents,
+                   output_halo_extents, input_padding, output_padding);
 }
 
 CUDECOMP_EXPORT cudecompResult_t cudecompTransposeYToX(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
@@ -200,27 +200,27 @@ CUDECOMP_EXPORT cudecompResult_t cudecompTransposeYToX(cudecompHandle_t handle, 
                                                        const int32_t output_halo_extents[],
                                                        const int32_t input_padding[], const int32_t output_padding[],
                                                        cudaStream_t) {
-  return transpose(1, 0, handle, grid_desc, input, output, work, dtype, input_halo_extents, output_halo_extents,
-                   input_padding, output_padding);
+  return transpose(1, 0, handle, grid_desc, input, output, work, number_of(dtype), input_halo_extents,
+                   output_halo_extents, input_padding, output_padding);
 }
 
 CUDECOMP_EXPORT cudecompResult_t cudecompUpdateHalosX(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
                                                       void* input, void* work, cudecompDataType_t dtype,
                                                       const int32_t halo_extents[], const bool halo_periods[],
                                                       int32_t dim, const int32_t padding[], cudaStream_t) {
-  return update_halos(0, handle, grid_desc, input, work, dtype, halo_extents, halo_periods, dim, padding);
+  return update_halos(0, handle, grid_desc, input, work, number_of(dtype), halo_extents, halo_periods, dim, padding);
 }
 
 CUDECOMP_EXPORT cudecompResult_t cudecompUpdateHalosY(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
                                                       void* input, void* work, cudecompDataType_t dtype,
                                                       const int32_t halo_extents[], const bool halo_periods[],
                                                       int32_t dim, const int32_t padding[], cudaStream_t) {
-  return update_halos(1, handle, grid_desc, input, work, dtype, halo_extents, halo_periods, dim, padding);
+  return update_halos(1, handle, grid_desc, input, work, number_of(dtype), halo_extents, halo_periods, dim, padding);
 }
 
 CUDECOMP_EXPORT cudecompResult_t cudecompUpdateHalosZ(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
                                                       void* input, void* work, cudecompDataType_t dtype,
                                                       const int32_t halo_extents[], const bool halo_periods[],
                                                       int32_t dim, const int32_t padding[], cudaStream_t) {
-  return update_halos(2, handle, grid_desc, input, work, dtype, halo_extents, halo_periods, dim, padding);
+  return update_halos(2, handle, grid_desc, input, work, number_of(dtype), halo_extents, halo_periods, dim, padding);
 }

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a command runs on all ranks: who speaks, and how all of them end when one has failed."""
 
+import atexit
 import os
 import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cudecomp._agreement import _by_value
-from cudecomp._cli.launchers import is_first_process, speaks
+from cudecomp._cli.launchers import is_first_process, launcher_of, speaks
 from cudecomp._cli.tables import Printer
 from cudecomp._errors import CudecompError, InvalidUsageError
 from cudecomp_bindings._internal.cudecomp import LibraryLoadError
@@ -46,10 +48,14 @@ def run_alone(work: Callable[[Printer], int]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        code, text = explained(error)
-        if is_first_process():
-            print(f"cudecomp: {text}", file=sys.stderr)
-        return code
+        return _told_by_first(error)
+
+
+def _told_by_first(error: Exception) -> int:
+    code, text = explained(error)
+    if is_first_process():
+        print(f"cudecomp: {text}", file=sys.stderr)
+    return code
 
 
 def run_on_all_ranks(work: "Callable[[MPI.Intracomm, Printer], int]") -> int:
@@ -58,7 +64,10 @@ def run_on_all_ranks(work: "Callable[[MPI.Intracomm, Printer], int]") -> int:
     Errors that all ranks meet are told once. A rank that fails alone says so and ends the others, which may be waiting
     for it where no exception reaches them.
     """
-    comm = start_mpi()
+    try:
+        comm = start_mpi()
+    except CommandError as error:
+        return _told_by_first(error)
     # Its own, so that its messages do not meet those of the command.
     private = comm.Dup()
     try:
@@ -81,8 +90,31 @@ def start_mpi() -> "MPI.Intracomm":
             "MPI4PY_LIBMPI to the path of its library"
         ) from None
     if not MPI.Is_initialized():
-        MPI.Init_thread()
+        warn_of_launcher(MPI.get_vendor()[0])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "suspicious MPI execution environment")  # that is said in more words
+            MPI.Init_thread()
+        atexit.register(_finalize)
     return MPI.COMM_WORLD
+
+
+def _finalize() -> None:
+    from mpi4py import MPI
+
+    if not MPI.Is_finalized():
+        MPI.Finalize()
+
+
+def warn_of_launcher(vendor: str) -> None:
+    """Says, before MPI is started, that the launcher looks like that of another MPI: some then end the process."""
+    launcher = launcher_of(os.environ)
+    if launcher is not None and launcher.is_foreign_to(vendor) and is_first_process():
+        print(
+            f"cudecomp: started by {launcher.name} ({launcher.variable} is set), but mpi4py uses {vendor}; should MPI "
+            f"end here, or ranks not see each other, use the mpiexec of {vendor}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def explained(error: Exception) -> tuple[int, str]:

@@ -5,6 +5,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,12 @@ class Launcher:
     size: int | None
     rank: int | None
     variable: str
+
+    def is_foreign_to(self, vendor: str) -> bool:
+        """Whether it usually cannot start ranks of this vendor's MPI, by the name that mpi4py gives it."""
+        if self.variable.startswith("OMPI_"):
+            return vendor != "Open MPI"
+        return self.variable.startswith("PMI_") and vendor == "Open MPI"
 
 
 # Launchers, the variable with the number of ranks, and the one with the rank. Those that start others come later: below
@@ -52,3 +59,29 @@ def is_first_process() -> bool:
 def speaks(rank: int, size: int) -> bool:
     """Whether this rank prints: the first, and of processes that do not know of each other the launcher's first."""
     return rank == 0 and (size > 1 or is_first_process())
+
+
+def output_is_shown() -> bool:
+    """Whether what a terminal of this process gets is seen by someone.
+
+    Open MPI gives its ranks a terminal of their own even where mpirun itself writes to a file: what counts is where the
+    launcher writes, the first process above this one that writes to another place.
+    """
+    if launcher_of(os.environ) is None:
+        return True
+    try:
+        own, process = _output_of("self"), os.getppid()
+        while process > 1 and (place := _output_of(str(process))) == own:
+            process = _parent_of(process)
+        return process > 1 and place.startswith(("/dev/pts/", "/dev/tty"))
+    except OSError:
+        return False
+
+
+def _output_of(process: str) -> str:
+    return os.readlink(f"/proc/{process}/fd/1")  # noqa: PTH115 - may be no path: "pipe:[1234]"
+
+
+def _parent_of(process: int) -> int:
+    # The name of the program, in parentheses, may hold anything.
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from cudecomp._cli.launchers import output_is_shown
+
 _STYLES = {"good": "green", "bad": "bold red", "doubtful": "yellow", "quiet": "dim", "title": "bold"}
 
 
@@ -65,7 +67,7 @@ class Printer:
 
 def _console(stream: TextIO | None) -> Any:
     """A rich console for terminals, None for everything else and where rich is missing."""
-    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb" or not output_is_shown():
         return None
     try:
         from rich.console import Console

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays for the library in use: of NumPy, or of CuPy where the library works on GPUs."""
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cudecomp._cli.extras import require
+from cudecomp_bindings._internal import cudecomp as loader
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+HostArray = npt.NDArray[Any]
+
+
+class Arrays:
+    """Makes arrays, fills them from host memory and reads them back; `xp` is numpy or cupy."""
+
+    def __init__(self, xp: ModuleType) -> None:
+        self.xp = xp
+        self.on_gpu = xp is not np
+        self.name = "CuPy" if self.on_gpu else "NumPy"
+
+    def flat(self, size: int, dtype: npt.DTypeLike) -> Any:
+        """An array of one axis; what it holds is not defined."""
+        return self.xp.empty(size, dtype)
+
+    def put(self, array: Any, values: HostArray) -> None:
+        """Fills an array from one in host memory."""
+        array[...] = self.xp.asarray(values)
+
+    def get(self, array: Any) -> HostArray:
+        """A copy of an array in host memory; waits for what has been enqueued before."""
+        return np.array(array) if not self.on_gpu else self.xp.asnumpy(array)
+
+    def synchronize(self) -> None:
+        """Waits until all work on the current stream has ended: before a clock is read."""
+        if self.on_gpu:
+            self.xp.cuda.get_current_stream().synchronize()
+
+
+def choose(comm: "MPI.Intracomm") -> Arrays:
+    """The arrays for the library that this process uses, which is loaded here. On a GPU machine, chooses the device.
+
+    Collective over `comm` if the library is NVIDIA's: the ranks of a node take its devices in turn.
+    """
+    if loader.load_library().kind == "builtin":
+        return Arrays(np)
+    cupy = require("cupy", "cu12' or 'cudecomp[cu13", "working on GPU arrays")
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    cupy.cuda.Device(node.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    node.Free()
+    return Arrays(cupy)

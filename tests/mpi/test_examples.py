@@ -6,11 +6,16 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 import cudecomp
+from tests.mpi.strict_arrays import StrictPackage
 from tests.mpi.support import load_example
+
+scipy = pytest.importorskip("scipy", reason="the programs use scipy.fft")
 
 Y = 1
 
@@ -45,6 +50,60 @@ def test_help(name, world, capsys):
     assert caught.value.code == 0
     printed = capsys.readouterr().out
     assert (load_example(name).__doc__.splitlines()[0] in printed) == (world.rank == 0)
+
+
+class StrictArrays:
+    """`common.Arrays` of a GPU, but in host memory."""
+
+    on_gpu = True
+    backends: ClassVar = {}
+
+    def __init__(self, device, comm):
+        assert device == "gpu"
+        self.xp, self.fft = StrictPackage(np), StrictPackage(scipy.fft)
+
+    def empty(self, grid, axis, dtype, halo_extents=None):
+        return self.xp.empty(grid.get_pencil_info(axis, halo_extents).shape, dtype)
+
+    def to_host(self, array):
+        return self.xp.asnumpy(array)
+
+    def synchronize(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("basic", "--grid 9 10 11"),
+        ("poisson", "--grid 12 16 20 --dtype float32 --repeats 1"),
+        ("poisson", "--grid 12 16 20 --dtype complex128 --repeats 1"),
+        ("taylor_green", "--grid 12 10 15 --end 0.12 --dt 0.04 --serial"),
+        ("heat", "--order 2 --grid 16 28 36 --boundaries periodic fixed insulated --serial"),
+        ("particle_mesh", "--grid 8 9 10 --particles 500 --steps 2"),
+    ],
+)
+def test_device_arrays_are_never_mixed_with_host_arrays(run, monkeypatch, name, arguments):
+    monkeypatch.setattr(load_example(name), "Arrays", StrictArrays)
+    run(name, f"{arguments} --device gpu")
+
+
+def test_strict_arrays_are_strict():
+    ours, theirs = StrictPackage(np).ones(3), np.ones(3)
+    for mix in (
+        lambda: ours + theirs,
+        lambda: theirs - ours,
+        lambda: np.maximum(ours, theirs),
+        lambda: np.concatenate([ours, theirs]),
+        lambda: ours.__setitem__(0, theirs),
+        lambda: ours[theirs.astype(int)],
+        lambda: StrictPackage(np).add(ours, theirs),
+    ):
+        with pytest.raises(TypeError, match=r"a NumPy array in .*, together with device arrays"):
+            mix()
+    with pytest.raises(TypeError, match="asnumpy is for device arrays, got ndarray"):
+        StrictPackage(np).asnumpy(theirs)
+    assert float((2 * ours - 1).sum()) == 3
 
 
 def test_basic(run, world):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration. The package must be installed or built in place: the API reference is read from it."""
 
+import enum
 import re
 import sys
 import tomllib
@@ -42,6 +43,24 @@ def label_paragraphs(app, what, name, obj, options, lines):
         lines[index] = LABELS.sub(r":\1: ", line)
 
 
+# Members of enumerations are listed in the docstring of their class: they become attributes with their values.
+MEMBER = re.compile(r"^    (\w+): (.+)$")
+
+
+def list_members(app, what, name, obj, options, lines):
+    if not (isinstance(obj, type) and issubclass(obj, enum.Enum) and "Members:" in lines):
+        return
+    first = lines.index("Members:")
+    listed = []
+    for line in lines[first + 1 :]:
+        member = MEMBER.match(line)
+        if member:
+            listed += ["", f".. py:attribute:: {member[1]}", f"   :value: {int(obj[member[1]])}", "", f"   {member[2]}"]
+        else:
+            listed.append(f"   {line.strip()}".rstrip())
+    lines[first:] = [*listed, ""]
+
+
 # Napoleon takes what stands before a colon in the docstring of an attribute for a type. Here it is part of the
 # sentence: such docstrings pass it unchanged.
 sentences = {}
@@ -58,6 +77,7 @@ def show_sentence(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    app.connect("autodoc-process-docstring", list_members, priority=50)
     app.connect("autodoc-process-docstring", hide_sentence, priority=100)
     app.connect("autodoc-process-docstring", show_sentence, priority=900)
     app.connect("autodoc-process-docstring", label_paragraphs, priority=950)

@@ -10,6 +10,7 @@ from pathlib import Path
 from sphinx.util.inventory import InventoryFile
 
 import cudecomp
+import cudecomp.io
 from cudecomp_bindings import cudecomp as bindings
 
 
@@ -36,6 +37,7 @@ def main(html):
     documented = {name for role, entries in inventory.data.items() if role.startswith("py:") for name in entries}
     wanted = {
         *public_names(cudecomp, cudecomp.__all__),
+        *public_names(cudecomp.io, cudecomp.io.__all__),
         *public_names(bindings, bindings.__all__),
     }
     missing = sorted(wanted - documented)

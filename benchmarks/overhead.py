@@ -5,6 +5,10 @@
 The built-in engine runs on one rank and a tiny grid. The bare C call, with the same arguments, is timed in a loop in C
 that is compiled on the fly, and subtracted; so is the loop in Python. Figures are the minimum of many rounds. The
 import is that of a fresh interpreter, without its start.
+
+With ``--device gpu`` it is NVIDIA's library on one GPU: the time until a call returns, with CuPy's and PyTorch's arrays
+and the streams of cuda.core, CuPy and PyTorch, over that of the same call from C. A transpose in place where nothing
+changes launches nothing, so it shows the package alone; the others launch kernels, whose times vary more.
 """
 
 import argparse
@@ -35,21 +39,22 @@ typedef int (*update)(void*, void*, void*, void*, int, extents, const bool*, int
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
 
 /* Nanoseconds for each call; negative if one fails. */
-double time_transpose(transpose f, void* handle, void* grid, void* x, void* y, int calls) {
+double time_transpose(transpose f, void* handle, void* grid, void* x, void* y, void* work, void* stream, int calls) {
   const int32_t zero[3] = {0, 0, 0};
   const double start = now();
   for (int i = 0; i < calls; ++i)
-    if (f(handle, grid, x, y, 0, -2, zero, zero, zero, zero, 0)) return -1;
+    if (f(handle, grid, x, y, work, -2, zero, zero, zero, zero, stream)) return -1;
   return (now() - start) / calls;
 }
 
-double time_update(update f, void* handle, void* grid, void* x, int32_t first, int32_t last, int calls) {
+double time_update(update f, void* handle, void* grid, void* x, void* work, void* stream, int32_t first, int32_t last,
+                   int calls) {
   const int32_t zero[3] = {0, 0, 0}, halo[3] = {1, 1, 1};
   const bool periods[3] = {true, true, true};
   const double start = now();
   for (int i = 0; i < calls; ++i)
     for (int32_t dim = first; dim <= last; ++dim)
-      if (f(handle, grid, x, 0, -2, halo, periods, dim, zero, 0)) return -1;
+      if (f(handle, grid, x, work, -2, halo, periods, dim, zero, stream)) return -1;
   return (now() - start) / calls;
 }
 """
@@ -63,8 +68,8 @@ def compile_loops(folder: Path) -> ctypes.CDLL:
     loops = ctypes.CDLL(str(library))
     address = ctypes.c_void_p
     loops.time_transpose.restype = loops.time_update.restype = ctypes.c_double
-    loops.time_transpose.argtypes = [address] * 5 + [ctypes.c_int]
-    loops.time_update.argtypes = [address] * 4 + [ctypes.c_int32] * 2 + [ctypes.c_int]
+    loops.time_transpose.argtypes = [address] * 7 + [ctypes.c_int]
+    loops.time_update.argtypes = [address] * 6 + [ctypes.c_int32] * 2 + [ctypes.c_int]
     return loops
 
 
@@ -95,9 +100,9 @@ def bare_times(loops: ctypes.CDLL, data: SimpleNamespace, rounds: int, calls: in
     x, y, h = (array.ctypes.data for array in (data.x, data.y, data.h))
     transpose, update = functions["cudecompTransposeXToY"], functions["cudecompUpdateHalosX"]
     times = {
-        "transpose": lowest(loops.time_transpose, transpose, handle, grid, x, y, calls, rounds=rounds),
-        "update": lowest(loops.time_update, update, handle, grid, h, 0, 0, calls, rounds=rounds),
-        "updates": lowest(loops.time_update, update, handle, grid, h, 0, 2, calls, rounds=rounds),
+        "transpose": lowest(loops.time_transpose, transpose, handle, grid, x, y, None, None, calls, rounds=rounds),
+        "update": lowest(loops.time_update, update, handle, grid, h, None, None, 0, 0, calls, rounds=rounds),
+        "updates": lowest(loops.time_update, update, handle, grid, h, None, None, 0, 2, calls, rounds=rounds),
     }
     cd.grid_desc_destroy(handle, grid)
     cd.finalize(handle)
@@ -116,7 +121,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=30, help="rounds of each measurement (default: 30)")
     parser.add_argument("--calls", type=int, default=5000, help="calls in a round (default: 5000)")
+    parser.add_argument("--device", default="host", choices=["host", "gpu"], help="(default: host)")
     options = parser.parse_args()
+    if options.device == "gpu":
+        from benchmarks.overhead_gpu import measure_gpu
+
+        measure_gpu(options.rounds, min(options.calls, 500))
+        return
     os.environ["CUDECOMP_LIBRARY"] = "builtin"
 
     import cudecomp

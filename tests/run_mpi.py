@@ -33,6 +33,9 @@ PROGRAMS = (
     ["tests/mpi/programs/ends_after_finalizing_mpi.py"],
     ["tests/mpi/programs/ends_in_a_tangle.py"],
     ["-m", "tests.matrix", "--max-cases", "30", "--seed", "7"],
+    # GPU arrays without a GPU; a process has either this or the built-in engine.
+    ["-m", "tests.matrix", "--device", "fake", "--max-cases", "150"],
+    ["-m", "pytest", "-q", "tests/gpu", "--device", "fake"],
 )
 
 #: What Open MPI's launcher now and then says about its own sockets.

@@ -212,7 +212,7 @@ cdef class Handle:
 
     @property
     def _host_arrays(self):
-        return bool(self._on_host)
+        return self._gpu is None
 
     def create_grid(self, config, options=None, *, report=None, progress=False):
         """Decomposes a grid over the ranks of the handle.

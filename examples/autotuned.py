@@ -17,7 +17,7 @@ from pathlib import Path
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, indices, inside, parse, positive, sum_over
+from common import Arrays, Report, X, Y, Z, argument_parser, parse, positive
 
 HALO, PERIODS = (1, 1, 1), (True, True, True)
 DTYPES = {
@@ -101,23 +101,25 @@ def write_report(path, measured, comm):
 
 def check_operations(grid, options, arrays, comm, report):
     """Transposes to Z and back, and a halo update, of a field that tells the global cell modulo a prime."""
-    info = grid.get_pencil_info(X, HALO)
+    # In a box as long as the grid has points, the coordinates are the global indices.
+    lines = grid.coordinates(X, options.grid, halo_extents=HALO)
+    x, y, z = (i % n for i, n in zip(lines, options.grid, strict=True))
+    expected = arrays.xp.asarray((x + 31 * y + 977 * z) % 8191, dtype=options.dtype)
+    inside = grid.get_pencil_info(X, HALO).interior  # the array without its halo
 
-    def cells(x, y, z):
-        return arrays.xp.asarray((x + 31 * y + 977 * z) % 8191, dtype=options.dtype)
+    field, y_pencil, z_pencil = (grid.empty(axis, options.dtype) for axis in (X, Y, Z))
+    field[...] = expected[inside]
+    grid.transpose_y_to_z(grid.transpose_x_to_y(field, y_pencil), z_pencil)
+    field[...] = -1
+    grid.transpose_y_to_x(grid.transpose_z_to_y(z_pencil, y_pencil), field)
+    wrong = int((field != expected[inside]).sum())
+    report.check("wrong cells after transposes there and back", comm.allreduce(wrong), 0)
 
-    expected = cells(*(i % n for i, n in zip(indices(info, with_halo=True), options.grid, strict=True)))
-    field = arrays.xp.ascontiguousarray(expected[inside(info)])
-    there, turned = (arrays.empty(grid, axis, options.dtype) for axis in (Y, Z))
-    back = arrays.empty(grid, X, options.dtype)
-    grid.transpose_y_to_z(grid.transpose_x_to_y(field, there), turned)
-    grid.transpose_y_to_x(grid.transpose_z_to_y(turned, there), back)
-    report.check("wrong cells after transposes there and back", sum_over(comm, (back != field).sum()), 0)
-
-    with_halo = arrays.empty(grid, X, options.dtype, HALO)
-    with_halo[inside(info)] = field
+    with_halo = grid.empty(X, options.dtype, HALO)
+    with_halo[inside] = field
     grid.update_halos_x(with_halo, HALO, PERIODS)
-    report.check("wrong cells after a halo update", sum_over(comm, (with_halo != expected).sum()), 0)
+    wrong = int((with_halo != expected).sum())
+    report.check("wrong cells after a halo update", comm.allreduce(wrong), 0)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, indices, inside, parse, sum_over
+from common import Arrays, Report, X, Y, Z, argument_parser, parse
 
 HALO = (1, 1, 1)
 
@@ -49,23 +49,24 @@ def show_pencils(grid, comm, report):
             report(f"  rank {rank}: shape {shape}, global indices from {lo} to {hi}")
 
 
-def cell_numbers(info, gdims, arrays, with_halo=False):
-    """The number of each global cell of this pencil; beyond the ends the grid starts anew."""
-    x, y, z = (i % n for i, n in zip(indices(info, with_halo), gdims, strict=True))
-    return arrays.xp.asarray((z * gdims[Y] + y) * gdims[X] + x, dtype="float64")
+def cell_numbers(grid, axis, arrays, halo=None):
+    """The number of each global cell of a pencil; beyond the ends the grid starts anew."""
+    gdims = grid.get_config().gdims
+    # In a box as long as the grid has points, the coordinates are the global indices.
+    x, y, z = (i % n for i, n in zip(grid.coordinates(axis, gdims, halo_extents=halo), gdims, strict=True))
+    return arrays.xp.asarray((z * gdims[Y] + y) * gdims[X] + x)
 
 
 def transpose_around(grid, arrays, comm, report):
     """X -> Y -> Z -> Y -> X. There is no direct way from X to Z."""
-    gdims = tuple(grid.get_config().gdims)
-    expected = [cell_numbers(grid.get_pencil_info(axis), gdims, arrays) for axis in (X, Y, Z)]
+    expected = [cell_numbers(grid, axis, arrays) for axis in (X, Y, Z)]
     # Arrays from `empty` are the fastest; any contiguous array will do, and where `out` is left out one is made.
-    x_pencil, y_pencil, z_pencil = (arrays.empty(grid, axis, "float64") for axis in (X, Y, Z))
+    x_pencil, y_pencil, z_pencil = (grid.empty(axis, "float64") for axis in (X, Y, Z))
     x_pencil[...] = expected[X]
 
     def check(operation, pencil, axis):
-        wrong = sum_over(comm, (pencil != expected[axis]).sum())
-        report.check(f"wrong cells after {operation}", wrong, 0)
+        wrong = int((pencil != expected[axis]).sum())
+        report.check(f"wrong cells after {operation}", comm.allreduce(wrong), 0)
 
     grid.transpose_x_to_y(x_pencil, out=y_pencil)
     check("transpose_x_to_y", y_pencil, Y)
@@ -80,14 +81,14 @@ def transpose_around(grid, arrays, comm, report):
 
 def update_halos(grid, arrays, comm, report):
     """One layer of the neighbours' cells around an X-pencil, edges and corners included, periodic along all axes."""
-    gdims = tuple(grid.get_config().gdims)
-    info = grid.get_pencil_info(X, HALO)
-    expected = cell_numbers(info, gdims, arrays, with_halo=True)
-    pencil = arrays.empty(grid, X, "float64", HALO)
+    expected = cell_numbers(grid, X, arrays, HALO)
+    pencil = grid.empty(X, "float64", HALO)
     pencil[...] = -1
-    pencil[inside(info)] = expected[inside(info)]
+    inside = grid.get_pencil_info(X, HALO).interior  # the array without its halo
+    pencil[inside] = expected[inside]
     grid.update_halos_x(pencil, HALO, (True, True, True))
-    report.check("wrong cells after update_halos_x, halo included", sum_over(comm, (pencil != expected).sum()), 0)
+    wrong = int((pencil != expected).sum())
+    report.check("wrong cells after update_halos_x, halo included", comm.allreduce(wrong), 0)
 
 
 if __name__ == "__main__":

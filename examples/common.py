@@ -18,7 +18,7 @@ X, Y, Z = range(3)
 
 
 class Arrays:
-    """NumPy arrays on the CPU, or CuPy arrays on one GPU for each rank; to be made before the first `Handle`.
+    """NumPy on the CPU, or CuPy with one GPU for each rank; to be made before the first `Handle`.
 
     `xp` is the package that makes the arrays, `fft` the one that transforms them; names in them are alike on both.
     """
@@ -51,12 +51,6 @@ class Arrays:
             "transpose_comm_backend": cudecomp.TransposeCommBackend.NCCL,
             "halo_comm_backend": cudecomp.HaloCommBackend.NCCL,
         }
-
-    def empty(self, grid, axis, dtype, halo_extents=None):
-        """An array for a pencil; on the CPU in memory that the other ranks of the node can reach into."""
-        if self.on_gpu:
-            return self.xp.empty(grid.get_pencil_info(axis, halo_extents).shape, dtype)
-        return grid.empty(axis, dtype, halo_extents)
 
     def to_host(self, array):
         return self.xp.asnumpy(array) if self.on_gpu else array
@@ -137,34 +131,3 @@ def above_zero(text):
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be above 0 and finite, got {text}")
     return value
-
-
-def indices(info, with_halo=False):
-    """Global indices along X, Y and Z of the points of a pencil, shaped for broadcasting with its array."""
-    found = [None, None, None]
-    for array_axis, axis in enumerate(info.order):
-        halo = info.halo_extents[axis] if with_halo else 0
-        found[axis] = along(array_axis, np.arange(info.lo[array_axis] - halo, info.hi[array_axis] + 1 + halo))
-    return found
-
-
-def along(array_axis, values):
-    """Values along one axis of a 3-D array, shaped for broadcasting."""
-    shape = [1, 1, 1]
-    shape[array_axis] = -1
-    return values.reshape(shape)
-
-
-def inside(info):
-    """What cuts the owned points out of an array that has a halo."""
-    halo = [info.halo_extents[axis] for axis in info.order]
-    return tuple(slice(h, h + hi + 1 - lo) for h, lo, hi in zip(halo, info.lo, info.hi, strict=True))
-
-
-def sum_over(comm, value):
-    return comm.allreduce(float(value), MPI.SUM)
-
-
-def largest_of(comm, array):
-    """The largest magnitude in the arrays of all ranks; 0 if there is nothing in any."""
-    return comm.allreduce(float(abs(array).max()) if array.size else 0.0, MPI.MAX)

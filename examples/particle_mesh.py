@@ -25,7 +25,7 @@ import numpy as np
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, inside, largest_of, parse, positive
+from common import Arrays, Report, X, Y, Z, argument_parser, parse, positive
 from poisson import PoissonSolver
 
 HALO, PERIODS = (1, 1, 1), (True, True, True)
@@ -69,10 +69,14 @@ class Particles:
         # Just below 0 the remainder rounds to the length itself, which is cell 0 again.
         self.position[...] = self._arrays.xp.where(self.position >= self._gdims, 0, self.position)
 
-    def migrate(self, owners):
-        """Sends each particle to the rank that owns its cell: `owners[z, y]`."""
+    def home(self, owners):
+        """The rank that owns the cell of each particle, where `owners[z, y]` tells that of a line of cells."""
         cell = self.position.astype(np.int64)
-        target = self._arrays.to_host(owners[cell[:, Z], cell[:, Y]])
+        return owners[cell[:, Z], cell[:, Y]]
+
+    def migrate(self, owners):
+        """Sends each particle to the rank that owns its cell."""
+        target = self._arrays.to_host(self.home(owners))
         # MPI moves host memory everywhere; particles of a rank go out side by side.
         rows = self._arrays.to_host(self.rows)[np.argsort(target, kind="stable")]
         outgoing = np.bincount(target, minlength=self._comm.size)
@@ -89,18 +93,18 @@ class Mesh:
     """The density on X-pencils with a halo of one layer."""
 
     def __init__(self, grid, comm, arrays):
-        self._grid, self._arrays = grid, arrays
+        self.grid, self._arrays = grid, arrays
         self.gdims = tuple(grid.get_config().gdims.tolist())
         self.info = grid.get_pencil_info(X, HALO)  # array axes Z, Y, X
-        self.inside = inside(self.info)
-        self.density = arrays.empty(grid, X, "float64", HALO)
+        self.inside = self.info.interior
+        self.density = grid.empty(X, "float64", HALO)
         self.owners = arrays.xp.asarray(self._owners(comm))
 
     def _owners(self, comm):
         """The rank that has the line [z, y]; asking all ranks needs to know nothing of how the grid is split."""
         owners = np.empty((self.gdims[Z], self.gdims[Y]), np.int64)
-        for rank, (lo, hi) in enumerate(comm.allgather((self.info.lo, self.info.hi))):
-            owners[lo[0] : hi[0] + 1, lo[1] : hi[1] + 1] = rank
+        for rank, part in enumerate(comm.allgather(self.info.global_slices)):
+            owners[part[:2]] = rank
         return owners
 
     def deposit(self, particles):
@@ -114,7 +118,7 @@ class Mesh:
         layers = self._arrays.xp.moveaxis(self.density, array_axis, 0)  # a view
         kept = layers[-2].copy()
         layers[-2] = layers[-1]
-        self._grid.update_halos_x(self.density, HALO, PERIODS, axis)
+        self.grid.update_halos_x(self.density, HALO, PERIODS, axis)
         layers[-2] = kept
         layers[1] += layers[0]
 
@@ -136,37 +140,32 @@ def cloud_in_cell(particles, info, xp):
 
 
 def check(mesh, particles, potential, count, comm, arrays, report):
-    """Against one rank that has all particles, and against what is known."""
-    density = arrays.to_host(mesh.density[mesh.inside])
+    """Against what is known, and against one rank that has all particles and the whole grid."""
+    density = arrays.xp.ascontiguousarray(mesh.density[mesh.inside])
     masses = [comm.allreduce(float(values.sum())) for values in (density, particles.mass)]
     report.check("mass on the grid, off that of the particles, relative", abs(masses[0] / masses[1] - 1), 1e-12)
-    cell = arrays.to_host(particles.position.astype(np.int64))
-    lo, hi = (np.array(end) for end in (mesh.info.lo, mesh.info.hi))
-    cell = cell[:, list(mesh.info.order)]
-    strays = ((cell < lo) | (cell > hi)).any(axis=1).sum()
-    report.check("particles on a rank that does not own their cell", comm.allreduce(int(strays)), 0)
-
-    rows = np.concatenate(comm.allgather(arrays.to_host(particles.rows)))
-    report.check("particles lost or doubled", abs(len(rows) - count), 0)
-    serial = serial_deposit(rows, mesh.gdims)
-    mine = tuple(slice(lo, hi + 1) for lo, hi in zip(mesh.info.lo, mesh.info.hi, strict=True))
-    scale = np.abs(serial).max()
-    report.check("density, off the serial one, relative", largest_of(comm, density - serial[mine]) / scale, 1e-13)
-    serial = serial_potential(serial)
-    scale = np.abs(serial).max()
-    off = largest_of(comm, arrays.to_host(potential) - serial[mine]) / scale
-    report.check("potential, off the serial one, relative", off, 1e-12)
+    strays = comm.allreduce(int((particles.home(mesh.owners) != comm.rank).sum()))
+    report.check("particles on a rank that does not own their cell", strays, 0)
+    rows = comm.gather(arrays.to_host(particles.rows))
+    everyone = np.concatenate(rows) if comm.rank == 0 else None
+    report.check("particles lost or doubled", abs(comm.allreduce(len(particles.rows)) - count), 0)
+    serial_density = serial_deposit(everyone, mesh.gdims) if comm.rank == 0 else None
+    serial_phi = serial_potential(serial_density) if comm.rank == 0 else None
+    for name, ours, serial in (("density", density, serial_density), ("potential", potential, serial_phi)):
+        expected = mesh.grid.scatter(serial, X)
+        scale = mesh.grid.max_difference(expected, 0, X)
+        off = mesh.grid.max_difference(ours, expected, X) / scale
+        report.check(f"{name}, off the serial one, relative", off, 1e-12)
 
 
 def serial_deposit(rows, gdims):
-    """The density [z, y, x] of all particles, with NumPy alone and the grid in one piece."""
-    density = np.zeros(gdims[::-1])
+    """The density [x, y, z] of all particles, with NumPy alone and the grid in one piece."""
+    density = np.zeros(gdims)
     cell = rows[:, :3].astype(np.int64)
     fraction = rows[:, :3] - cell
     for corner in np.ndindex(2, 2, 2):
         weight = np.prod(np.where(corner, fraction, 1 - fraction), axis=1)
-        x, y, z = ((cell + corner) % gdims).T
-        np.add.at(density, (z, y, x), rows[:, 6] * weight)
+        np.add.at(density, tuple(((cell + corner) % gdims).T), rows[:, 6] * weight)
     return density
 
 

@@ -24,13 +24,14 @@ import scipy.special
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, indices, largest_of, parse, positive
+from common import Arrays, Report, X, Y, Z, argument_parser, parse, positive
 
 # u = exp(s(x) + s(y) + s(z)) with s(t) = amplitude * sin(wavenumber * t + phase); no two axes are alike, so that no
 # mix-up of axes can go unseen.
 AMPLITUDES = {"real": (1.0, 0.8, 0.5), "complex": (1.0 + 0.5j, 0.8 - 0.3j, 0.5 + 0.6j)}
 WAVENUMBERS = (1, 1, 2)
 PHASES = (0.3, 1.1, 0.7)
+BOX = (2 * np.pi, 2 * np.pi, 2 * np.pi)
 
 
 class PoissonSolver:
@@ -48,7 +49,7 @@ class PoissonSolver:
         self._field_grid = self._create_grid(handle, self.gdims, pdims)
         self._grid = self._create_grid(handle, spectrum, pdims)
         self.info = self._field_grid.get_pencil_info(X)
-        self._spectrum = [arrays.empty(self._grid, axis, np.result_type(dtype, np.complex64)) for axis in (X, Y, Z)]
+        self._spectrum = [self._grid.empty(axis, np.result_type(dtype, np.complex64)) for axis in (X, Y, Z)]
         self._inverse_laplacian = self._make_inverse_laplacian()
 
     def _create_grid(self, handle, gdims, pdims):
@@ -60,8 +61,8 @@ class PoissonSolver:
 
     def _make_inverse_laplacian(self):
         """-1/|k|² for the modes that this rank holds in Z-pencils; 0 for the constant, which f does not determine."""
-        local = indices(self._grid.get_pencil_info(Z))
-        squares = sum(np.fft.fftfreq(n, 1 / n)[i] ** 2 for n, i in zip(self.gdims, local, strict=True))
+        wavenumbers = self._grid.wavenumbers(Z, BOX, real_axis=X if self.is_real else None)
+        squares = sum(k**2 for k in wavenumbers)
         inverse = np.divide(-1.0, squares, out=np.zeros(squares.shape), where=squares > 0)
         return self._arrays.xp.asarray(inverse, dtype=np.finfo(self.dtype).dtype)
 
@@ -107,19 +108,20 @@ class PoissonSolver:
         """u and f = ∇²u on this rank's X-pencil, straight from the formula."""
         amplitudes = AMPLITUDES["real" if self.is_real else "complex"]
         exponent, factor = 0.0, 0.0
-        for n, i, a, k, phase in zip(self.gdims, indices(self.info), amplitudes, WAVENUMBERS, PHASES, strict=True):
-            angle = k * (2 * np.pi / n) * i + phase
+        points = self._field_grid.coordinates(X, BOX)
+        for x, a, k, phase in zip(points, amplitudes, WAVENUMBERS, PHASES, strict=True):
+            angle = k * x + phase
             exponent = exponent + a * np.sin(angle)
             factor = factor + (a * k * np.cos(angle)) ** 2 - a * k**2 * np.sin(angle)
         u = np.exp(exponent)
         return [self._arrays.xp.asarray(field, dtype=self.dtype) for field in (u, factor * u)]
 
-
-def relative_error(comm, gdims, u, exact):
-    """Largest deviation over all ranks, the constant parts left out, relative to the largest value."""
-    constants = [comm.allreduce(complex(field.sum(dtype=complex))) / math.prod(gdims) for field in (u, exact)]
-    deviation = (u - constants[0]) - (exact - constants[1])
-    return largest_of(comm, deviation) / largest_of(comm, exact)
+    def relative_error(self, u, exact):
+        """Largest deviation over all ranks, the constant parts left out, relative to the largest value."""
+        comm, points = self._grid.handle.comm, math.prod(self.gdims)
+        constant = [comm.allreduce(complex(field.sum(dtype=complex))) / points for field in (u, exact)]
+        deviation = self._field_grid.max_difference(u - constant[0], exact - constant[1], X)
+        return deviation / self._field_grid.max_difference(exact, 0, X)
 
 
 def error_bound(gdims, dtype):
@@ -144,7 +146,7 @@ def run(comm, gdims, dtype, pdims, arrays, repeats=1):
     with cudecomp.Handle(comm) as handle, PoissonSolver(handle, gdims, dtype, pdims, arrays) as solver:
         exact, f = solver.exact()
         u = solver.solve(f)
-        error = relative_error(comm, gdims, u, exact)
+        error = solver.relative_error(u, exact)
         solver.seconds = dict.fromkeys(solver.seconds, 0.0)
         comm.Barrier()
         start = time.perf_counter()

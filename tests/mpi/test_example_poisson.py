@@ -71,9 +71,9 @@ def test_a_wrong_solution_is_above_the_bound(poisson, arrays, comm):
     with cudecomp.Handle(comm) as handle, poisson.PoissonSolver(handle, gdims, "float64", pdims, arrays) as solver:
         exact, f = solver.exact()
         u = solver.solve(f)
-        assert poisson.relative_error(comm, gdims, u, exact) <= poisson.error_bound(gdims, "float64")
+        assert solver.relative_error(u, exact) <= poisson.error_bound(gdims, "float64")
         u *= 1 + 1e-6
-        assert poisson.relative_error(comm, gdims, u, exact) > poisson.error_bound(gdims, "float64")
+        assert solver.relative_error(u, exact) > poisson.error_bound(gdims, "float64")
 
 
 def test_more_ranks_than_points_in_one_direction(poisson, arrays, comm):

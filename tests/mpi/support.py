@@ -62,3 +62,14 @@ def load_example(name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     return importlib.import_module(name)
+
+
+#: Programs of examples/ that take --device, with arguments that make them quick.
+EXAMPLE_RUNS = [
+    ("basic", "--grid 9 10 11"),
+    ("poisson", "--grid 12 16 20 --dtype float32 --repeats 1"),
+    ("poisson", "--grid 12 16 20 --dtype complex128 --repeats 1"),
+    ("taylor_green", "--grid 12 10 15 --end 0.12 --dt 0.04 --serial"),
+    ("heat", "--order 2 --grid 16 28 36 --boundaries periodic fixed insulated --serial"),
+    ("particle_mesh", "--grid 8 9 10 --particles 500 --steps 2"),
+]

@@ -13,7 +13,7 @@ import pytest
 
 import cudecomp
 from tests.mpi.strict_arrays import StrictPackage, strict
-from tests.mpi.support import load_example
+from tests.mpi.support import EXAMPLE_RUNS, load_example
 
 scipy = pytest.importorskip("scipy", reason="the programs use scipy.fft")
 
@@ -98,17 +98,7 @@ class StrictGrid(Proxy):
         return strict(self._real.empty(*arguments, **options))
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("basic", "--grid 9 10 11"),
-        ("poisson", "--grid 12 16 20 --dtype float32 --repeats 1"),
-        ("poisson", "--grid 12 16 20 --dtype complex128 --repeats 1"),
-        ("taylor_green", "--grid 12 10 15 --end 0.12 --dt 0.04 --serial"),
-        ("heat", "--order 2 --grid 16 28 36 --boundaries periodic fixed insulated --serial"),
-        ("particle_mesh", "--grid 8 9 10 --particles 500 --steps 2"),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments"), EXAMPLE_RUNS)
 def test_device_arrays_are_never_mixed_with_host_arrays(run, monkeypatch, name, arguments):
     for module in (load_example(name), load_example("poisson")):
         monkeypatch.setattr(module, "Arrays", StrictArrays)

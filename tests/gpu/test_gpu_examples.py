@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The example programs on GPUs: the files that tests/mpi runs on NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.mpi.support import EXAMPLE_RUNS, load_example
+
+pytestmark = pytest.mark.only_gpu
+
+
+@pytest.mark.parametrize(("name", "arguments"), [*EXAMPLE_RUNS, ("autotuned", "--grid 16 12 20 --trials 1")])
+def test_program(device: Any, capsys: pytest.CaptureFixture[str], name: str, arguments: str) -> None:
+    code = load_example(name).main([*arguments.split(), "--device", "gpu"])
+    assert code == 0, capsys.readouterr().out

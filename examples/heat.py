@@ -35,7 +35,7 @@ END = 0.05
 
 
 class HeatSolver:
-    """The temperature on one grid, in X-pencils with a halo; with `comm` of one rank it is the serial program."""
+    """The temperature on one grid, in X-pencils with a halo; on the grid of a single rank it is the serial program."""
 
     def __init__(self, grid, order, boundaries, arrays):
         self.grid, self.boundaries, self._xp = grid, boundaries, arrays.xp
@@ -151,6 +151,9 @@ def main(arguments=None):
     parser.add_argument("--serial", action="store_true", help="compare with the same program on one rank; small grids")
     options = parse(parser, arguments, comm)
     arrays, report = Arrays(options.device, comm), Report(comm)
+    if any(n % 2 for n in options.grid):
+        report("--grid takes even numbers, since the coarse grid has half the points")
+        return 2
     fewest = min(n // 2 // parts for n, parts in zip(options.grid, (1, *options.pdims), strict=True))
     if fewest < options.order // 2:
         needed = f"{options.order // 2} points along each axis on each rank, also on the coarse grid,"

@@ -52,6 +52,24 @@ def test_help(name, world, capsys):
     assert (load_example(name).__doc__.splitlines()[0] in printed) == (world.rank == 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "complaint"),
+    [
+        ("basic", "--grid 4 0 4", "argument --grid: must be 1 or more, got 0"),
+        ("taylor_green", "--dt 0", "argument --dt: must be above 0 and finite, got 0"),
+        ("taylor_green", "--end inf", "argument --end: must be above 0 and finite, got inf"),
+        ("particle_mesh", "--particles many", "argument --particles: invalid positive value: 'many'"),
+    ],
+)
+def test_wrong_arguments(name, arguments, complaint, world, capsys):
+    with pytest.raises(SystemExit) as caught:
+        load_example(name).main(arguments.split())
+    assert caught.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith(f"error: {complaint}\n") if world.rank == 0 else printed.err == ""
+
+
 class StrictArrays:
     """`common.Arrays` of a GPU, but in host memory."""
 
@@ -233,6 +251,11 @@ def test_heat_sees_the_least_difference_to_the_serial_result(run, monkeypatch, w
     monkeypatch.setattr(solver, "_rate", slightly_off)
     printed = run("heat", "--order 2 --grid 16 16 16 --serial", expected_code=1)
     assert [text for text in printed.splitlines() if "bit for bit" in text and text.endswith("TOO LARGE")]
+
+
+def test_heat_refuses_an_odd_grid(run):
+    printed = run("heat", "--grid 16 15 16", expected_code=2)
+    assert printed == "--grid takes even numbers, since the coarse grid has half the points\n"
 
 
 def test_heat_refuses_a_grid_that_is_too_small(run, world):

@@ -27,6 +27,7 @@ def measure_gpu(rounds: int, calls: int) -> None:
     import cupy
 
     import cudecomp
+    from cudecomp._cupy import external_stream
 
     device = cuda.core.Device(0)
     device.set_current()
@@ -39,7 +40,7 @@ def measure_gpu(rounds: int, calls: int) -> None:
         h = cupy.zeros(grid.get_pencil_info(0, HALO).shape)
         names = {
             "grid": grid, "x": x, "y": y, "h": h, "halo": HALO, "periods": (True,) * 3, "s": stream,
-            "cs": cupy.cuda.ExternalStream(int(stream.handle)), "n": int(stream.handle), "bx": Bare(x), "by": Bare(y),
+            "cs": external_stream(cupy, int(stream.handle)), "n": int(stream.handle), "bx": Bare(x), "by": Bare(y),
         }  # fmt: skip
         rows = [
             ("CuPy, cuda.core stream, nothing to do", "grid.transpose_x_to_y(x, x, stream=s)", "nothing"),

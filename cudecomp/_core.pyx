@@ -57,7 +57,7 @@ from cudecomp._agreement import CheckedCall, agree, checks_wanted
 from cudecomp._arrays import ELEMENT_TYPES
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
 from cudecomp._config import GridDescConfig
-from cudecomp._cupy import current_stream, new_array
+from cudecomp._cupy import new_array
 from cudecomp._docs import document_operations
 from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
 from cudecomp._errors import CudecompError, InvalidUsageError, NotSupportedError, error_from_result
@@ -644,7 +644,7 @@ cdef class GridDesc:
         info = self.get_pencil_info(axis, halo_extents, padding)
         if self._owner._gpu is not None:
             self._owner._gpu.require_current()
-            return new_array(info.shape, element, current_stream())
+            return new_array(info.shape, info.size, element)
         if info.size == 0:
             return np.empty(info.shape, element)
         block = allocate(<intptr_t>self._owner._handle, info.size * element.itemsize)
@@ -1207,7 +1207,7 @@ cdef object new_output(Gpu gpu, object input, Layout layout, Operand* source, vo
             f"out is None, but only for CuPy's arrays a new one is made; input is of type {type(input).__name__}: pass "
             f"an array of shape {layout.info.shape} as out"
         )
-    return new_array(layout.info.shape, input.dtype, <size_t>stream)
+    return new_array(layout.info.shape, layout.info.size, input.dtype, <size_t>stream)
 
 
 cdef int require_no_empty_pencils(Layout layout) except -1:

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """New arrays on the GPU. They are CuPy's, which is imported only when an array is asked for."""
 
-import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cudecomp._errors import NotSupportedError
 
@@ -14,27 +13,43 @@ if TYPE_CHECKING:
     import types
 
 
-def new_array(shape: tuple[int, ...], dtype: "npt.DTypeLike", stream: int) -> Any:
-    """A CuPy array for work on a stream, given by its handle.
+def new_array(shape: tuple[int, ...], size: int, dtype: "np.dtype[Any]", stream: int | None = None) -> Any:
+    """A CuPy array of `size` elements for work on a stream, given by its handle; None for CuPy's current stream.
 
     The memory comes from CuPy's standard pool, whatever allocator is set: what the pool hands out on a stream is ready
     for use on it, and stays valid for work enqueued there before the array dies.
     """
-    cupy = _cupy()
-    element = np.dtype(dtype)
-    size = math.prod(shape) * element.itemsize
-    pool = cupy.get_default_memory_pool()
-    if cupy.cuda.get_current_stream().ptr == stream:
-        memory = pool.malloc(size)
+    ndarray, pool, current_stream = _parts()
+    if stream is None or stream == current_stream().ptr:
+        memory = pool.malloc(size * dtype.itemsize)
     else:
-        with cupy.cuda.ExternalStream(stream):
-            memory = pool.malloc(size)
-    return cupy.ndarray(shape, element, memory)
+        with external_stream(_cupy(), stream):
+            memory = pool.malloc(size * dtype.itemsize)
+    return ndarray(shape, dtype, memory)
 
 
-def current_stream() -> int:
-    """The handle of CuPy's current stream."""
-    return int(_cupy().cuda.get_current_stream().ptr)
+def external_stream(cupy: Any, handle: int) -> Any:
+    """A stream that somebody else has made, as one of CuPy's."""
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        return cupy.cuda.Stream.from_external(_Handle(handle))
+    return cupy.cuda.ExternalStream(handle)
+
+
+class _Handle:
+    """What the protocol for streams wants."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+@cache
+def _parts() -> tuple[Any, Any, Any]:
+    """What is looked up once: the type of arrays, the standard pool, and the current stream's function."""
+    cupy = _cupy()
+    return cupy.ndarray, cupy.get_default_memory_pool(), cupy.cuda.get_current_stream
 
 
 def _cupy() -> "types.ModuleType":

@@ -16,6 +16,7 @@ from mpi4py import MPI
 
 import cudecomp
 from cudecomp import HaloCommBackend, TransposeCommBackend
+from cudecomp._cupy import external_stream
 
 pytestmark = pytest.mark.only_gpu
 
@@ -138,7 +139,7 @@ def test_kinds_of_streams(grid: Any, device: Any, arrays: list[Any], kind: str) 
         stream = pytest.importorskip("numba.cuda").stream()
     else:
         kept = cupy.cuda.Stream(non_blocking=True)
-        stream = {"cupy": kept, "external": cupy.cuda.ExternalStream(kept.ptr), "int": kept.ptr}[kind]
+        stream = {"cupy": kept, "external": external_stream(cupy, kept.ptr), "int": kept.ptr}[kind]
     source[...] = 3
     cupy.cuda.runtime.deviceSynchronize()
     grid.transpose_x_to_y(source, out, stream=stream)

@@ -212,6 +212,23 @@ def test_shared_arrays(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
         check_flat(comm, rounds_for(comm, 2000), one_round)
 
 
+def test_shared_arrays_of_others_are_let_go(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """Many at once, which leave room for as many mappings, are unmapped by the others in the next operation."""
+    with a_grid(handle) as grid:
+
+        def use(count: int) -> int:
+            """Transposes between some arrays that are alive together; how many blocks are mapped then."""
+            arrays = [(grid.zeros(1, "float64"), grid.empty(2, "float64")) for _ in range(count)]
+            for y, z in arrays:
+                grid.transpose_z_to_y(grid.transpose_y_to_z(y, z), y)
+            comm.Barrier()
+            return Usage.now(comm).shared
+
+        few = use(2)
+        assert use(40) >= few + (76 if comm.size > 1 else 0)
+        assert use(2) <= few
+
+
 def test_shared_arrays_nobody_uses(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
     with a_grid(handle) as grid:
         check_flat(comm, rounds_for(comm, 20000), lambda: grid.empty(0, "complex128"))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import IO
 
-from cudecomp._cli import check, info, plot
+from cudecomp._cli import autotune, bench, check, info, plot
 from cudecomp._cli.launch import WRONG
 from cudecomp._cli.launchers import is_first_process
 from cudecomp._version import __version__
@@ -21,6 +21,8 @@ from cudecomp._version import __version__
 COMMANDS: dict[str, ModuleType] = {
     "info": info,
     "check": check,
+    "autotune": autotune,
+    "bench": bench,
     "plot-decomposition": plot,
 }
 

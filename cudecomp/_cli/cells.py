@@ -26,18 +26,20 @@ class Decomposition:
     pdims: tuple[int, int]
     orders: tuple[tuple[int, int, int], ...] = ((0, 1, 2),) * 3
     col_major: bool = False
+    distributed: tuple[int, ...] | None = None  # what the split is computed on, if not the grid
 
     def pencil(
         self, axis: int, rank: int, halo: Sequence[int] = (0, 0, 0), padding: Sequence[int] = (0, 0, 0)
     ) -> "Pencil":
         place = geometry.place_of(rank, self.pdims, self.col_major)
-        box = geometry.owned_box(axis, place, self.gdims, self.gdims, self.pdims)
+        box = geometry.owned_box(axis, place, self.gdims, self.distributed or self.gdims, self.pdims)
         return Pencil(self.gdims, box, tuple(reversed(self.orders[axis])), tuple(halo), tuple(padding))
 
     def smallest(self, axis: int) -> tuple[int, ...]:
         """The fewest points that a rank has along X, Y, Z."""
         parts = [geometry.parts_of(axis, dim, self.pdims) for dim in range(3)]
-        return tuple(geometry.smallest_part(n, n, p) for n, p in zip(self.gdims, parts, strict=True))
+        lengths = zip(self.gdims, self.distributed or self.gdims, parts, strict=True)
+        return tuple(geometry.smallest_part(*entry) for entry in lengths)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Pencil:
         run: int = 0,
         filled: Collection[int] = (),
         periods: Sequence[bool] = (False, False, False),
+        rows: slice = slice(None),
     ) -> HostArray:
         """The array: names in owned cells and in halos that are filled, poison in all others.
 
@@ -72,6 +75,7 @@ class Pencil:
             run: Shifts the names, so that no two runs hold the same.
             filled: Dims along which halos have been updated.
             periods: Whether the grid is periodic along X, Y, Z.
+            rows: Only this part of the first axis of the array.
         """
         positions = [self._positions(dim) for dim in range(3)]
         known = []
@@ -80,10 +84,21 @@ class Pencil:
             inside = (where >= 0) & (where < self.gdims[dim])
             halo = np.arange(len(where)) < len(self.box[dim]) + 2 * self.halo[dim]
             known.append(owned | (halo & (inside | periods[dim])) if dim in filled else owned)
+        slowest = self.axes[0]
+        positions[slowest], known[slowest] = positions[slowest][rows], known[slowest][rows]
         strides = (1, self.gdims[0], self.gdims[0] * self.gdims[1])
         terms = [where % n * stride for where, n, stride in zip(positions, self.gdims, strides, strict=True)]
         names = (self._outer(terms, np.add) + 7919 * run) % _NAMES
         return _typed(np.where(self._outer(known), names, POISON), dtype)
+
+    def halo_cells(self, periods: Sequence[bool]) -> int:
+        """How many cells of the halo a full update fills."""
+        owned = filled = 1
+        for dim, part in enumerate(self.box):
+            ends = 2 if periods[dim] else (part.start > 0) + (part.stop < self.gdims[dim])
+            owned *= len(part)
+            filled *= len(part) + ends * self.halo[dim]
+        return filled - owned
 
     def _positions(self, dim: int) -> npt.NDArray[np.int64]:
         """Global indices along a dim, of halos and padding too, beyond the grid where they are."""

@@ -19,7 +19,9 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         ) from None
 
 
-def pyplot() -> ModuleType:
-    """Matplotlib's pyplot, drawing into files."""
-    require("matplotlib", "plot", "drawing").use("agg")
-    return importlib.import_module("matplotlib.pyplot")
+def drawing() -> ModuleType:
+    """Matplotlib, with its figures; pyplot and its windows stay out of it."""
+    matplotlib = require("matplotlib", "plot", "drawing")
+    for part in ("cm", "colors", "figure", "patches"):
+        importlib.import_module(f"matplotlib.{part}")
+    return matplotlib

@@ -128,6 +128,21 @@ def explained(error: Exception) -> tuple[int, str]:
     return WRONG, "unexpected error, please report it:\n" + "".join(traceback.format_exception(error)).rstrip()
 
 
+def on_first_rank(comm: "MPI.Intracomm", function: Callable[[], object]) -> None:
+    """Runs a function on rank 0; where it fails, all ranks raise what it has raised. Collective over `comm`."""
+    error = None
+    if comm.rank == 0:
+        try:
+            function()
+        except Exception as caught:
+            error = caught
+    failed = comm.bcast(None if error is None else explained(error))
+    if error is not None:
+        raise error
+    if failed is not None:
+        raise CommandError(failed[1].removeprefix("error: "), failed[0])
+
+
 def settle(comm: "MPI.Intracomm", code: int, text: str) -> int:
     """Waits until all ranks are done, and tells what went wrong on any; the highest exit code.
 

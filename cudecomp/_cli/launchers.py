@@ -61,25 +61,26 @@ def speaks(rank: int, size: int) -> bool:
     return rank == 0 and (size > 1 or is_first_process())
 
 
-def output_is_shown() -> bool:
-    """Whether what a terminal of this process gets is seen by someone.
+def is_shown(descriptor: int) -> bool:
+    """Whether what this process writes to a file descriptor appears on someone's terminal.
 
-    Open MPI gives its ranks a terminal of their own even where mpirun itself writes to a file: what counts is where the
-    launcher writes, the first process above this one that writes to another place.
+    Launchers pass on what ranks write: Open MPI gives them a terminal of their own even where mpirun itself writes to a
+    file, others give them pipes. What counts is where the launcher writes, the first process above this one that writes
+    to another place.
     """
     if launcher_of(os.environ) is None:
-        return True
+        return os.isatty(descriptor)
     try:
-        own, process = _output_of("self"), os.getppid()
-        while process > 1 and (place := _output_of(str(process))) == own:
+        own, process = _place_of("self", descriptor), os.getppid()
+        while process > 1 and (place := _place_of(str(process), descriptor)) == own:
             process = _parent_of(process)
         return process > 1 and place.startswith(("/dev/pts/", "/dev/tty"))
     except OSError:
         return False
 
 
-def _output_of(process: str) -> str:
-    return os.readlink(f"/proc/{process}/fd/1")  # noqa: PTH115 - may be no path: "pipe:[1234]"
+def _place_of(process: str, descriptor: int) -> str:
+    return os.readlink(f"/proc/{process}/fd/{descriptor}")  # noqa: PTH115 - may be no path: "pipe:[1234]"
 
 
 def _parent_of(process: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from cudecomp import _geometry as geometry
 from cudecomp._checks import check_arguments
 from cudecomp._cli import arguments
-from cudecomp._cli.extras import pyplot
+from cudecomp._cli.extras import drawing
 from cudecomp._cli.launch import DONE, run_alone
 from cudecomp._cli.launchers import is_first_process
 from cudecomp._cli.tables import Printer
@@ -106,20 +106,19 @@ def is_col_major(config: GridDescConfig) -> bool:
 def draw(config: GridDescConfig) -> Any:
     """A figure with the three layouts, a Matplotlib Figure. Each pencil is drawn as its three visible faces."""
     three = layouts(config)
-    plt = pyplot()
+    matplotlib = drawing()
     gdims, pdims = config.gdims.tolist(), tuple(config.pdims.tolist())
-    colors = rank_colors(plt, pdims[0] * pdims[1])
+    colors = rank_colors(matplotlib, pdims[0] * pdims[1])
     view = View(gdims)
     sheet = Sheet(view, words=5 if any(layout.idle() for layout in three) else 4, key=_key_height(len(colors)))
-    with plt.rc_context({"svg.hashsalt": "cudecomp", "font.family": "DejaVu Sans", "font.size": 9}):
-        figure = plt.figure(figsize=(sheet.WIDTH, sheet.height))
+    with matplotlib.rc_context({"svg.hashsalt": "cudecomp", "font.family": "DejaVu Sans", "font.size": 9}):
+        figure = matplotlib.figure.Figure(figsize=(sheet.WIDTH, sheet.height))
         for number, layout in enumerate(three):
             _Panel(figure, sheet, number, view, layout, pdims, colors).draw()
         size = " x ".join(map(str, gdims))
         title = f"{size} points on {pdims[0]} x {pdims[1]} ranks (rows x columns)"
         sheet.write(figure, 0.5 * sheet.WIDTH, sheet.height - 0.12, title, fontsize=12, fontweight="bold")
-        _explain_colors(plt, figure, sheet, colors, pdims, is_col_major(config))
-    plt.close(figure)  # it is still there to be saved; only pyplot forgets it
+        _explain_colors(matplotlib, figure, sheet, colors, pdims, is_col_major(config))
     return figure
 
 
@@ -185,11 +184,11 @@ def _key_height(ranks: int) -> float:
     return 0.7 if ranks > MOST_LABELLED else 0.35 + 0.21 * math.ceil(ranks / _legend_columns(ranks))
 
 
-def rank_colors(plt: Any, ranks: int) -> list[Any]:
+def rank_colors(matplotlib: Any, ranks: int) -> list[Any]:
     """A colour for each rank."""
     if ranks <= len(COLORS):
         return list(COLORS[:ranks])
-    colormap = plt.get_cmap("turbo")
+    colormap = matplotlib.colormaps["turbo"]
     return [colormap(0.05 + 0.9 * rank / (ranks - 1)) for rank in range(ranks)]
 
 
@@ -198,11 +197,10 @@ def _legend_columns(ranks: int) -> int:
 
 
 def _explain_colors(
-    plt: Any, figure: Any, sheet: Sheet, colors: list[Any], pdims: tuple[int, int], col_major: bool
+    matplotlib: Any, figure: Any, sheet: Sheet, colors: list[Any], pdims: tuple[int, int], col_major: bool
 ) -> None:
     """A legend; where it would be too long, a bar."""
     ranks = len(colors)
-    matplotlib = plt.matplotlib
     if ranks <= MOST_LABELLED:
         entries = [
             matplotlib.patches.Patch(facecolor=color, label=f"{rank} ({row}, {col})")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from cudecomp._cli.launchers import output_is_shown
+from cudecomp._cli.launchers import is_shown
 
 _STYLES = {"good": "green", "bad": "bold red", "doubtful": "yellow", "quiet": "dim", "title": "bold"}
 
@@ -67,7 +67,7 @@ class Printer:
 
 def _console(stream: TextIO | None) -> Any:
     """A rich console for terminals, None for everything else and where rich is missing."""
-    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb" or not output_is_shown():
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb" or not is_shown(1):
         return None
     try:
         from rich.console import Console

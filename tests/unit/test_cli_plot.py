@@ -5,6 +5,7 @@
 import itertools
 import sys
 
+import matplotlib.figure
 import matplotlib.image
 import pytest
 from matplotlib.colors import to_hex
@@ -37,13 +38,13 @@ def test_each_pencil_has_three_faces():
 
 def test_colors_are_those_of_the_ranks():
     """Of each face of the X-pencils: the one that looks at the reader has the plain colour, the others are shaded."""
-    colors = plot.rank_colors(sys.modules["matplotlib.pyplot"], 6)
+    colors = plot.rank_colors(matplotlib, 6)
     panel = plot.draw(CONFIG).axes[0]
     seen = {to_hex(patch.get_facecolor()) for patch in faces(panel)}
     for color in colors:
         assert {to_hex(plot.shaded(color, shade)) for shade in plot.SHADES} <= seen
     assert len(seen) == 18
-    assert len({to_hex(color) for color in plot.rank_colors(sys.modules["matplotlib.pyplot"], 100)}) > 60
+    assert len({to_hex(color) for color in plot.rank_colors(matplotlib, 100)}) > 60
 
 
 @pytest.mark.parametrize("axis", range(3))
@@ -127,7 +128,7 @@ def test_ranks_with_nothing_are_counted_and_not_drawn():
 )
 def test_texts_do_not_overlap(gdims, pdims):
     figure = plot.draw(GridDescConfig(gdims=gdims, pdims=pdims))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     (legend,) = figure.legends
     boxes = [(text.get_text(), text.get_window_extent()) for axes in figure.axes for text in axes.texts]
     boxes += [(text.get_text(), text.get_window_extent()) for text in figure.texts]
@@ -161,7 +162,7 @@ def test_command_writes_the_file(tmp_path, capsys, suffix):
 
 def test_memory_orders_of_the_command_line(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(plot, "draw", lambda config: drawn.append(config) or plot.pyplot().figure())
+    monkeypatch.setattr(plot, "draw", lambda config: drawn.append(config) or matplotlib.figure.Figure())
     common = ["plot-decomposition", "--grid", "16", "12", "8", "--pdims", "2", "3", "--output", str(tmp_path / "a.png")]
     assert main([*common, "--memory-order", "xyz", "YZX", "zxy", "--rank-order", "col"]) == 0
     assert main([*common, "--axis-contiguous"]) == 0

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from cudecomp._cli import tables
 from cudecomp._cli.tables import Printer, Table, milliseconds
 
 TABLE = Table(
@@ -49,6 +50,11 @@ def test_to_a_file():
     assert stream.getvalue() == f"{TEXT}\n\ndone\n"
 
 
+@pytest.fixture(autouse=True)
+def _standard_output_is_shown(monkeypatch):
+    monkeypatch.setattr(tables, "is_shown", lambda descriptor: True)
+
+
 def test_to_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -63,11 +69,13 @@ def test_to_a_terminal(monkeypatch):
         assert cell in text
 
 
-@pytest.mark.parametrize("obstacle", ["dumb terminal", "no rich"])
+@pytest.mark.parametrize("obstacle", ["dumb terminal", "no rich", "launcher that writes to a file"])
 def test_to_a_terminal_that_gets_plain_text(monkeypatch, obstacle):
     monkeypatch.setenv("TERM", "dumb" if obstacle == "dumb terminal" else "xterm")
     if obstacle == "no rich":
         monkeypatch.setitem(sys.modules, "rich.console", None)
+    if obstacle.startswith("launcher"):
+        monkeypatch.setattr(tables, "is_shown", lambda descriptor: False)
     stream = Terminal()
     Printer(stream).table(TABLE)
     assert stream.getvalue() == f"{TEXT}\n"

@@ -41,6 +41,7 @@ from cudecomp._errors import (
     NvshmemError,
 )
 from cudecomp._pencil import PencilInfo
+from cudecomp._performance import OperationPerformance, PerformanceReport, PerformanceSample
 from cudecomp._version import __version__
 
 __all__ = [
@@ -66,7 +67,10 @@ __all__ = [
     "NotSupportedError",
     "NvmlError",
     "NvshmemError",
+    "OperationPerformance",
     "PencilInfo",
+    "PerformanceReport",
+    "PerformanceSample",
     "RankOrder",
     "Result",
     "TransposeCommBackend",
@@ -82,7 +86,10 @@ for _public in (
     AutotuneTimes,
     GridDescAutotuneOptions,
     GridDescConfig,
+    OperationPerformance,
     PencilInfo,
+    PerformanceReport,
+    PerformanceSample,
     CudecompError,
     *CudecompError.__subclasses__(),
 ):

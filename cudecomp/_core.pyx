@@ -52,7 +52,7 @@ import weakref
 import numpy as np
 from cudecomp_bindings._internal.cudecomp import _get_optional_symbol, load_library
 
-from cudecomp import _autotune, _coordinates, _whole
+from cudecomp import _autotune, _coordinates, _performance, _whole
 from cudecomp._agreement import CheckedCall, agree, checks_wanted
 from cudecomp._arrays import ELEMENT_TYPES
 from cudecomp._checks import check_arguments, check_autotune_arguments, check_communicator
@@ -76,6 +76,7 @@ cdef enum:
     Z_TO_Y
     Y_TO_X
 
+ctypedef int (*ReportFunction)(cudecompHandle_t, cudecompGridDesc_t, const char**) noexcept nogil
 ctypedef const char* (*DescribeFunction)(cudecompGridDesc_t) noexcept nogil
 
 cdef int[4] INPUT_AXIS = [0, 1, 2, 1]
@@ -503,6 +504,51 @@ cdef class GridDesc:
             f"transposes: {TransposeCommBackend(config.transpose_comm_backend).name}\n"
             f"halos: {HaloCommBackend(config.halo_comm_backend).name}"
         )
+
+    def performance_report(self):
+        """Tells what the operations of this grid took so far, over all ranks.
+
+        Recording is switched on by ``CUDECOMP_ENABLE_PERFORMANCE_REPORT=1`` when the handle is made; `destroy` then
+        prints the report on rank 0.
+
+        Returns:
+            PerformanceReport: For each operation with each geometry the calls, times, bandwidths and the share of
+            exchange; the same on all ranks. ``str()`` of it is the table.
+
+        Raises:
+            InvalidUsageError: Nothing is recorded, or the grid descriptor is destroyed.
+            NotSupportedError: The loaded library is NVIDIA's, which prints a report of its own.
+
+        Collective: Over all ranks of the handle.
+
+        Stream ordering: None, nothing is enqueued.
+
+        Threads: One thread at a time per handle.
+
+        Example:
+            >>> report = grid.performance_report()  # doctest: +SKIP
+            >>> max(report.operations, key=lambda entry: entry.exchange_share or 0).operation  # doctest: +SKIP
+            'transpose_y_to_z'
+
+        See also:
+            ``cudecompBuiltinGetPerformanceReport``
+        """
+        self._require_alive()
+        cdef intptr_t address = _get_optional_symbol("cudecompBuiltinGetPerformanceReport")
+        if not address:
+            raise NotSupportedError(
+                "the loaded library is not the built-in engine and keeps its performance report to itself: with "
+                "CUDECOMP_ENABLE_PERFORMANCE_REPORT=1 NVIDIA's library prints it when the grid is destroyed, and "
+                "CUDECOMP_PERFORMANCE_REPORT_WRITE_DIR makes it write CSV files"
+            )
+        if self._owner._checks:
+            agree(self._owner._private, "GridDesc.performance_report", None, {"the grid": self._name()})
+        cdef const char* text = NULL
+        cdef int result
+        with nogil:
+            result = (<ReportFunction>address)(self._owner._handle, self._grid, &text)
+        check(result, "cudecompBuiltinGetPerformanceReport")
+        return _performance.from_json(text.decode())
 
     def destroy(self):
         """Destroys the grid descriptor and frees what it owns. Calling it again is harmless.

@@ -53,6 +53,20 @@ const char* cudecompBuiltinDescribe(cudecompGridDesc_t grid_desc);
 const char* cudecompBuiltinGetAutotuneReport(cudecompGridDesc_t grid_desc);
 
 /**
+ * Collective: how long the operations of a grid descriptor took so far, over all ranks, as one JSON object, the same on
+ * all ranks. Valid until the next call for the same grid descriptor, or until that is destroyed. Fails with
+ * CUDECOMP_RESULT_INVALID_USAGE unless CUDECOMP_ENABLE_PERFORMANCE_REPORT was 1 when the handle was made; then
+ * cudecompGridDescDestroy() also prints the report on rank 0.
+ *
+ * `operations` lists each operation with each geometry: calls, samples, mean, min and max (seconds), bytes that it
+ * brings to a rank on average, exchanged_bytes of them from other ranks, exchange_share (part of the time, from 0 to 1,
+ * that is not copying within a rank), bandwidth and exchange_bandwidth (bytes per second and rank), by_rank (samples,
+ * where CUDECOMP_PERFORMANCE_REPORT_DETAIL asks for them). What no sample tells is null. `text` is what is printed.
+ */
+cudecompResult_t cudecompBuiltinGetPerformanceReport(cudecompHandle_t handle, cudecompGridDesc_t grid_desc,
+                                                     const char** json);
+
+/**
  * Is told of each step before it is taken, and once more, with done equal to total, at the end. A step prepares a
  * candidate, or is one of its trials.
  *

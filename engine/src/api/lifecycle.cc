@@ -13,42 +13,64 @@
 #include "api/grid.h"
 #include "autotune/autotune.h"
 #include "common/error.h"
+#include "report/report.h"
 
 using namespace cudecomp;
 
 namespace {
 
 /** A number from the environment, `unset` where it is not set. */
-int64_t number_from_environment(const char* name, int64_t least, int64_t unset) {
+int64_t number_from_environment(const char* name, int64_t least, int64_t unset, int64_t most = INT32_MAX) {
   const char* setting = std::getenv(name);
   if (!setting) return unset;
   char* end = nullptr;
   const long long number = std::strtoll(setting, &end, 10);
-  if (end == setting || *end || number < least || number > INT32_MAX) {
-    invalid_usage("%s is \"%s\", expected a number from %lld to 2147483647", name, setting,
-                  static_cast<long long>(least));
+  if (end == setting || *end || number < least || number > most) {
+    invalid_usage("%s is \"%s\", expected a number from %lld to %lld", name, setting, static_cast<long long>(least),
+                  static_cast<long long>(most));
   }
   return number;
 }
 
-/** How ranks reach each other; alike on all ranks. */
+/** How ranks reach each other, and what is reported; alike on all ranks. */
 struct Settings {
   int64_t message_limit = 0;  ///< elements of one MPI message, 0 for the default
   int64_t ranks_per_node = 0; ///< ranks taken to share memory: 0 for those of the node, 1 for none
+  ReportSettings reporting;
 };
 
 constexpr const char* message_limit_variable = "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS";
 constexpr const char* ranks_per_node_variable = "CUDECOMP_BUILTIN_RANKS_PER_NODE";
+constexpr const char* report_variables[] = {"CUDECOMP_ENABLE_PERFORMANCE_REPORT", "CUDECOMP_PERFORMANCE_REPORT_DETAIL",
+                                            "CUDECOMP_PERFORMANCE_REPORT_SAMPLES",
+                                            "CUDECOMP_PERFORMANCE_REPORT_WARMUP_SAMPLES"};
+
+ReportSettings reporting_from_environment() {
+  ReportSettings reporting;
+  reporting.enabled = number_from_environment(report_variables[0], 0, 0, 1) != 0;
+  reporting.detail = static_cast<int>(number_from_environment(report_variables[1], 0, reporting.detail, 2));
+  reporting.samples = static_cast<int>(number_from_environment(report_variables[2], 1, reporting.samples));
+  reporting.warmups = static_cast<int>(number_from_environment(report_variables[3], 0, reporting.warmups));
+  const char* folder = std::getenv("CUDECOMP_PERFORMANCE_REPORT_WRITE_DIR");
+  if (folder) reporting.folder = folder;
+  return reporting;
+}
 
 Settings agreed_settings(const cudecompHandle& handle) {
   Settings settings;
   agree(handle, {}, [&] {
     settings.message_limit = number_from_environment(message_limit_variable, 1, 0);
     settings.ranks_per_node = number_from_environment(ranks_per_node_variable, 1, 0);
+    settings.reporting = reporting_from_environment();
   });
   Fingerprint print;
   print.add(message_limit_variable, settings.message_limit);
   print.add(ranks_per_node_variable, settings.ranks_per_node);
+  const ReportSettings& reporting = settings.reporting;
+  print.add(report_variables[0], reporting.enabled);
+  print.add(report_variables[1], reporting.detail);
+  print.add(report_variables[2], reporting.samples);
+  print.add(report_variables[3], reporting.warmups);
   agree(handle, print, [] {});
   return settings;
 }
@@ -76,6 +98,7 @@ void init(cudecompHandle_t* handle, MPI_Comm mpi_comm) {
   created->largest_message_bytes = int64_t{1} << 30;
   const Settings settings = agreed_settings(*created);
   created->largest_message_elements = settings.message_limit;
+  created->reporting = settings.reporting;
   if (created->nranks > 1 && settings.ranks_per_node != 1) {
     created->node = Node::create(created->comm, static_cast<int>(settings.ranks_per_node));
   }
@@ -95,6 +118,7 @@ void create(cudecompHandle& handle, cudecompGridDesc_t* grid_desc, cudecompGridD
   std::string report = autotune(handle, complete, options);
   std::unique_ptr<cudecompGridDesc> grid = build_grid(handle, complete);
   grid->autotune_report = std::move(report);
+  if (handle.reporting.enabled) grid->recorder = std::make_unique<Recorder>(handle.reporting);
   config = complete;
   ++handle.grids;
   *grid_desc = grid.release();
@@ -151,9 +175,24 @@ CUDECOMP_EXPORT cudecompResult_t cudecompGridDescCreateVersioned(cudecompHandle_
 CUDECOMP_EXPORT cudecompResult_t cudecompGridDescDestroy(cudecompHandle_t handle, cudecompGridDesc_t grid_desc) {
   return guarded([&] {
     checked(handle, grid_desc);
-    grid_desc->tag = 0;
+    const std::unique_ptr<cudecompGridDesc> grid(grid_desc); // whatever becomes of the report
+    grid->tag = 0;
     --handle->grids;
-    delete grid_desc;
+    if (grid->recorder) publish_report(*grid);
+  });
+}
+
+CUDECOMP_EXPORT cudecompResult_t cudecompBuiltinGetPerformanceReport(cudecompHandle_t handle,
+                                                                     cudecompGridDesc_t grid_desc, const char** json) {
+  return guarded([&] {
+    cudecompGridDesc& grid = checked(handle, grid_desc);
+    check_not_null("json", json);
+    if (!grid.recorder) {
+      invalid_usage("nothing is recorded: set CUDECOMP_ENABLE_PERFORMANCE_REPORT=1 on all ranks before the handle is "
+                    "made");
+    }
+    grid.performance_report = report_json(grid);
+    *json = grid.performance_report.c_str();
   });
 }
 

@@ -15,6 +15,7 @@
 #include "exchange/exchange.h"
 #include "exchange/node.h"
 #include "geometry/geometry.h"
+#include "report/recorder.h"
 
 namespace cudecomp {
 
@@ -55,6 +56,8 @@ struct cudecompHandle {
   int64_t largest_message_elements = 0; ///< same, forced by the environment; 0 where it is not
   std::shared_ptr<cudecomp::Node> node; ///< ranks of this node, null where they cannot share memory
   int grids = 0;                        ///< grid descriptors alive
+  cudecomp::ReportSettings reporting;
+  std::map<std::string, int> reports_written; ///< how often each CSV file
   cudecomp::ItemTypes types;
   cudecomp::Workspace workspace;
   cudecompBuiltinAutotuneProgress_t progress = nullptr; ///< told what autotuning is doing, if set
@@ -72,9 +75,11 @@ struct cudecompGridDesc {
   cudecompGridDescConfig_t config{}; ///< as the caller gave it, autotuned fields filled in
   std::unique_ptr<cudecomp::Decomposition> decomposition;
   int row = 0, col = 0;
-  std::array<std::array<int, 3>, 3> order{}; ///< memory order by pencil axis, fastest first
-  cudecomp::Comm row_comm, column_comm;      ///< empty for groups of one
-  std::string autotune_report = "null";      ///< JSON
+  std::array<std::array<int, 3>, 3> order{};    ///< memory order by pencil axis, fastest first
+  cudecomp::Comm row_comm, column_comm;         ///< empty for groups of one
+  std::string autotune_report = "null";         ///< JSON
+  std::unique_ptr<cudecomp::Recorder> recorder; ///< of times; null where no report is wanted
+  std::string performance_report;               ///< JSON, the latest that was asked for
 
   /** Operations that ran before, ready to run again. */
   using TransposeKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple, cudecomp::Triple,

@@ -38,7 +38,8 @@ namespace {
 /** A channel to no one, for what stays on this rank. */
 Channel local_channel(const cudecompGridDesc& grid, int item) {
   const cudecompHandle& handle = *grid.handle;
-  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, {}};
+  double* local_seconds = grid.recorder ? grid.recorder->local_seconds() : nullptr;
+  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, {}, local_seconds};
 }
 
 Channel channel_of(const cudecompGridDesc& grid, Group group, int item) {
@@ -115,6 +116,7 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
                            const int32_t output_padding[]) {
   return guarded([&] {
     cudecompGridDesc& grid = checked(handle, grid_desc);
+    if (grid.recorder) grid.recorder->start();
     const int item = item_size(dtype);
     const Triple input_halo = checked_extents("input_halo_extents", input_halo_extents);
     const Triple output_halo = checked_extents("output_halo_extents", output_halo_extents);
@@ -135,6 +137,10 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
     }
     if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
     exchange->run(input, static_cast<size_t>(in.size) * item, output, static_cast<size_t>(out.size) * item, work);
+    if (grid.recorder) {
+      grid.recorder->finish(transpose_operation(from, to, dtype, same, input_halo, output_halo, input_pad, output_pad),
+                            exchange->traffic());
+    }
   });
 }
 
@@ -143,6 +149,7 @@ cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDes
                               const int32_t padding[]) {
   return guarded([&] {
     cudecompGridDesc& grid = checked(handle, grid_desc);
+    if (grid.recorder) grid.recorder->start();
     const int item = item_size(dtype);
     checked_axis("dim", dim);
     const Triple halo = checked_extents("halo_extents", halo_extents), pad = checked_extents("padding", padding);
@@ -159,6 +166,9 @@ cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDes
     }
     if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
     exchange->run(data, static_cast<size_t>(layout.size) * item, work);
+    if (grid.recorder) {
+      grid.recorder->finish(halo_operation(axis, dim, dtype, periodic, halo, pad), exchange->traffic());
+    }
   });
 }
 

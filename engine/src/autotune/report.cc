@@ -3,50 +3,11 @@
 
 #include "autotune/report.h"
 
-#include <locale>
-#include <sstream>
+#include "common/json.h"
 
 namespace cudecomp {
 
 namespace {
-
-/** Writes JSON. Numbers get a decimal point whatever the program's locale is. */
-class Json {
-public:
-  Json() {
-    out_.imbue(std::locale::classic());
-    out_.precision(9);
-  }
-
-  std::string text() const { return out_.str(); }
-
-  Json& raw(const char* text) {
-    out_ << text;
-    return *this;
-  }
-  Json& string(const std::string& text) {
-    out_ << '"';
-    for (char c : text) {
-      if (c == '"' || c == '\\') {
-        out_ << '\\' << c;
-      } else {
-        out_ << (static_cast<unsigned char>(c) < 32 ? ' ' : c);
-      }
-    }
-    out_ << '"';
-    return *this;
-  }
-  Json& number(double value) {
-    out_ << value;
-    return *this;
-  }
-  Json& boolean(bool value) { return raw(value ? "true" : "false"); }
-  Json& key(const char* name) { return string(name).raw(": "); }
-  Json& grid(int32_t rows, int32_t cols) { return key("pdims").raw("[").number(rows).raw(", ").number(cols).raw("]"); }
-
-private:
-  std::ostringstream out_;
-};
 
 void write_times(Json& json, const Candidate& candidate) {
   json.key("times").raw("{");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/stopwatch.h"
 #include "copy/copy.h"
 #include "exchange/comm.h"
 #include "exchange/node_exchange.h"
@@ -24,8 +25,16 @@ struct Channel {
   int64_t largest_message;     ///< elements of one MPI message at most
   std::shared_ptr<Node> node;  ///< null where no memory is shared
   std::vector<int> node_index; ///< per place in the group: index on the node, -1 for elsewhere and for this rank
+  double* local_seconds;       ///< where the time of copies within this rank adds up; null where nobody asks
 
   bool near(int member) const { return node && node_index[member] >= 0; }
+};
+
+/** What one operation brings to this rank. */
+struct Traffic {
+  int64_t bytes;       ///< in all
+  int64_t from_others; ///< of them from other ranks
+  bool alone;          ///< no other rank takes part
 };
 
 /** A transpose as every rank of the group sees it: those of this node are needed to reach into their arrays. */
@@ -42,6 +51,7 @@ public:
 
   /** Elements of workspace that run() touches. */
   int64_t work_size() const { return plan_.work_size; }
+  Traffic traffic() const;
   virtual void run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work) = 0;
 
 protected:
@@ -57,8 +67,12 @@ protected:
   /** Prepares the packing of far messages that do not lie densely in the array. */
   void prepare_far();
   bool all_near() const { return far_to_.empty(); }
-  void pack(int peer, const void* input, void* work) const { run_copy(peers_[peer].pack, input, work); }
-  void unpack(int peer, const void* work, void* output) const { run_copy(peers_[peer].unpack, work, output); }
+  void pack(int peer, const void* input, void* work) const { run_local(peers_[peer].pack, input, work); }
+  void unpack(int peer, const void* work, void* output) const { run_local(peers_[peer].unpack, work, output); }
+  void run_local(const BoxCopy& copy, const void* source, void* target) const {
+    const Stopwatch timed(channel_.local_seconds);
+    run_copy(copy, source, target);
+  }
   const char* send_data(int peer, const void* input, const void* work) const;
   char* recv_data(int peer, void* output, void* work) const;
   /**
@@ -88,10 +102,11 @@ private:
 template <typename Progress>
 void TransposeExchange::run_near(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
                                  Progress progress) {
-  if (in_place_ && !still_) run_copy(keep_out_, input, work);
+  if (in_place_ && !still_) run_local(keep_out_, input, work);
   int64_t kept = in_place_ ? keep_.pieces() : 0;
   const auto idle = [&] {
     if (kept < keep_.pieces()) {
+      const Stopwatch timed(channel_.local_seconds);
       keep_.run(kept++, input, output);
       return true;
     }
@@ -104,7 +119,7 @@ void TransposeExchange::run_near(const void* input, size_t input_bytes, void* ou
     while (idle()) {
     }
   }
-  if (in_place_ && !still_) run_copy(keep_in_, work, output);
+  if (in_place_ && !still_) run_local(keep_in_, work, output);
 }
 
 /** Everything packed and posted at once, then awaited, then unpacked. */
@@ -155,6 +170,7 @@ public:
   HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2], const Channel& channel, bool blocking);
 
   int64_t work_size() const { return plan_.work_size; }
+  Traffic traffic() const;
   void run(void* data, size_t bytes, void* work);
 
 private:

@@ -45,6 +45,15 @@ HaloExchange::HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2]
   }
 }
 
+Traffic HaloExchange::traffic() const {
+  Traffic traffic{0, 0, plan_.local};
+  for (const HaloDirection& direction : plan_.directions) {
+    if (direction.from >= 0) traffic.bytes += direction.recv.points() * channel_.item;
+  }
+  if (!plan_.local) traffic.from_others = traffic.bytes;
+  return traffic;
+}
+
 void HaloExchange::run(void* data, size_t bytes, void* work) {
   if (plan_.local) return run_local(data);
   if (blocking_) {
@@ -82,7 +91,10 @@ void HaloExchange::post_receive(int side, void* data, void* work) {
 void HaloExchange::post_send(int side, void* data, void* work) {
   const Direction& direction = directions_[side];
   if (!direction.far_to) return;
-  run_copy(direction.pack, data, work);
+  {
+    const Stopwatch timed(channel_.local_seconds);
+    run_copy(direction.pack, data, work);
+  }
   const char* out = static_cast<const char*>(direction.send_direct ? data : work) + direction.send_at * channel_.item;
   messages_.send(out, direction.count, plan_.directions[side].to, side, requests_);
 }
@@ -90,6 +102,7 @@ void HaloExchange::post_send(int side, void* data, void* work) {
 void HaloExchange::finish(int first_side, int last_side, void* data, const void* work) {
   Messages::wait(requests_);
   for (int side = first_side; side <= last_side; ++side) {
+    const Stopwatch timed(channel_.local_seconds);
     if (directions_[side].far_from) run_copy(directions_[side].unpack, work, data);
   }
 }

@@ -86,6 +86,16 @@ void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
   near_->stage_at(std::move(stage));
 }
 
+Traffic TransposeExchange::traffic() const {
+  Traffic traffic{0, 0, members() == 1};
+  for (int member = 0; member < members(); ++member) {
+    const int64_t bytes = plan_.peers[member].recv.points() * channel_.item;
+    traffic.bytes += bytes;
+    if (member != plan_.me) traffic.from_others += bytes;
+  }
+  return traffic;
+}
+
 const char* TransposeExchange::send_data(int peer, const void* input, const void* work) const {
   return at(peers_[peer].send_direct ? input : work, peers_[peer].send_at, channel_.item);
 }

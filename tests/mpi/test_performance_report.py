@@ -254,9 +254,8 @@ def test_off_by_default(comm: MPI.Comm, lines: Callable[[], list[str]]) -> None:
 
 def test_autotuning_is_not_recorded(comm: MPI.Comm) -> None:
     options = cudecomp.GridDescAutotuneOptions(n_trials=1, n_warmup_trials=0)
-    with reporting(comm) as handle:
-        with handle.create_grid(cudecomp.GridDescConfig(gdims=GDIMS), options) as grid:
-            assert grid.performance_report().operations == ()
+    with reporting(comm) as handle, handle.create_grid(cudecomp.GridDescConfig(gdims=GDIMS), options) as grid:
+        assert grid.performance_report().operations == ()
 
 
 @pytest.mark.parametrize(

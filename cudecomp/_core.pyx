@@ -63,7 +63,7 @@ from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
 from cudecomp._errors import CudecompError, InvalidUsageError, NotSupportedError, error_from_result
 from cudecomp._fields import as_bool, as_int, nested
 from cudecomp._geometry import halo_elements, parts_of, smallest_part
-from cudecomp._gpu_backends import capturable_backend, check_own_gpus, memory_kind
+from cudecomp._gpu_backends import capturable_backend, check_backends, memory_kind, mpi_takes_gpu_memory
 from cudecomp._memory import allocate
 from cudecomp._pencil import PencilInfo
 
@@ -258,7 +258,7 @@ cdef class Handle:
         agree_on_arguments(self._private, config, options, report, progress, self._nranks)
         if self._gpu is not None:
             self._gpu.require_current()
-            check_own_gpus(config, options, self._gpu.shared)
+            check_backends(config, options, self._nranks, self._gpu.shared, mpi_takes_gpu_memory())
         cdef object problem = None
         cdef ConfigStruct struct = config._struct
         # The library works on copies: while it does, another thread may change the originals.
@@ -940,6 +940,8 @@ cdef class GridDesc:
         cdef void* queue = NULL
         self._require_alive()
         cdef Gpu gpu = self._owner._gpu
+        if gpu is not None:
+            gpu.require_current()
         cdef int code = given_dtype(dtype)
         extents_of(input_halo, in_halo, "input_halo_extents")
         extents_of(output_halo, out_halo, "output_halo_extents")
@@ -957,7 +959,7 @@ cdef class GridDesc:
                 require_no_empty_pencils(in_layout)
                 require_no_empty_pencils(out_layout)
             if out is None:
-                out = new_output(gpu, input, out_layout, &source, queue)
+                out = new_output(gpu, input, out_layout, &source, stream is None, queue)
             elif out is input:
                 check_same_shape(in_layout, out_layout)
             acquire(gpu, &target, out, "out", code, out_layout, output_axis)
@@ -1069,6 +1071,8 @@ cdef class GridDesc:
         cdef void* queue = NULL
         self._require_alive()
         cdef Gpu gpu = self._owner._gpu
+        if gpu is not None:
+            gpu.require_current()
         cdef int code = given_dtype(dtype)
         required_extents_of(halo_extents, halo, "halo_extents")
         periods_of(halo_periods, periods)
@@ -1240,12 +1244,11 @@ cdef int acquire(Gpu gpu, Operand* operand, object array, str name, int given, L
     """Fills an operand from an array of the kind that the handle works on; after success release_host() is due."""
     if gpu is None:
         return acquire_host(operand, array, name, given, layout.shape, axis, layout.info)
-    gpu.require_current()
     return acquire_device(operand, array, name, given, layout.shape, axis, layout.info, gpu.device)
 
 
-cdef object new_output(Gpu gpu, object input, Layout layout, Operand* source, void* stream):
-    """An array for the output of a transpose, like the input."""
+cdef object new_output(Gpu gpu, object input, Layout layout, Operand* source, bint on_current, void* stream):
+    """An array for the output of a transpose, like the input; `on_current` tells that the stream is CuPy's current."""
     if gpu is None:
         return np.empty(layout.info.shape, input.dtype)
     if not source.of_cupy:
@@ -1253,7 +1256,7 @@ cdef object new_output(Gpu gpu, object input, Layout layout, Operand* source, vo
             f"out is None, but only for CuPy's arrays a new one is made; input is of type {type(input).__name__}: pass "
             f"an array of shape {layout.info.shape} as out"
         )
-    return new_array(layout.info.shape, layout.info.size, input.dtype, <size_t>stream)
+    return new_array(layout.info.shape, layout.info.size, input.dtype, None if on_current else <size_t>stream)
 
 
 cdef int require_no_empty_pencils(Layout layout) except -1:

@@ -61,7 +61,9 @@ cdef int acquire_device(
     if not has_shape(&seen, shape) or not is_contiguous(&seen):
         raise_layout_error(array, name, axis, info, &seen)
     operand.nbytes = seen.itemsize * shape[0] * shape[1] * shape[2]
-    return check_pointer(operand, name, device)
+    if operand.nbytes:
+        check_pointer(operand, array, name, device)
+    return 0
 
 
 cdef int provider_of(object array, str name) except -1:
@@ -113,16 +115,15 @@ cdef int read_torch(Operand* operand, Seen* seen, object array, str name, int gi
     if code is None:
         raise TypeError(f"{name} is of {dtype}, expected torch.float32, float64, complex64 or complex128")
     check_given(dtype, code, name, given)
-    if not array.is_cuda:
-        raise TypeError(f"{name} is a tensor on {array.device}, expected one on a GPU; pass {name}.cuda()")
     if array.requires_grad:
         raise TypeError(f"{name} requires grad, which this package does not track; pass {name}.detach()")
-    if array.is_conj() or array.is_neg():
-        raise TypeError(f"{name} is a lazily conjugated or negated view; pass {name}.resolve_conj().resolve_neg()")
     operand.dtype = code
+    # Complex views can be conjugated lazily, and the imaginary parts of such views negated.
+    if array.is_conj() if is_complex(operand.dtype) else array.is_neg():
+        raise TypeError(f"{name} is a lazily conjugated or negated view; pass {name}.resolve_conj().resolve_neg()")
     operand.data = <void*><uintptr_t>array.data_ptr()
     operand.writable = True
-    seen.itemsize = array.element_size()
+    seen.itemsize = 4 if operand.dtype == FLOAT else 16 if operand.dtype == DOUBLE_COMPLEX else 8
     read_triple(array.shape, seen.shape, &seen.ndim)
     seen.has_strides = not array.is_contiguous() and seen.ndim == 3
     if seen.has_strides:
@@ -130,6 +131,10 @@ cdef int read_torch(Operand* operand, Seen* seen, object array, str name, int gi
         for i in range(3):
             seen.strides[i] *= seen.itemsize
     return 0
+
+
+cdef bint is_complex(int code) noexcept:
+    return code == FLOAT_COMPLEX or code == DOUBLE_COMPLEX
 
 
 cdef object torch_code(object dtype):
@@ -193,9 +198,10 @@ cdef object element_type(object typestr, object descr, str name):
 cdef int read_triple(object values, int64_t* numbers, int* count) except -1:
     """The first three of a sequence of ints, and how many there are."""
     cdef int i
-    count[0] = len(values)
+    cdef tuple items = values if isinstance(values, tuple) else tuple(values)
+    count[0] = len(items)
     for i in range(min(count[0], 3)):
-        numbers[i] = values[i]
+        numbers[i] = items[i]
     return 0
 
 
@@ -218,24 +224,24 @@ cdef bint is_contiguous(const Seen* seen) noexcept:
     return True
 
 
-cdef int check_pointer(Operand* operand, str name, int device) except -1:
-    """The memory must be the device's, if there is any: empty arrays have no address to speak of."""
+cdef int check_pointer(Operand* operand, object array, str name, int device) except -1:
+    """The memory must be the device's. Empty arrays have no address to speak of, and do not come here."""
     cdef int found
-    if operand.nbytes == 0:
-        return 0
     if operand.data is NULL:
         raise InvalidUsageError(f"{name} has a null pointer, but {operand.nbytes} bytes")
     found = device_of_pointer(operand.data)
+    if found == device:
+        return 0
+    if found == -1 and provider_of(array, name) == TORCH:
+        raise TypeError(f"{name} is a tensor on {array.device}, expected one on a GPU; pass {name}.cuda()")
     if found == -1:
         raise InvalidUsageError(
             f"{name} is at {<intptr_t>operand.data:#x}, which is no GPU memory; pass an array on device {device}"
         )
-    if found != device:
-        raise InvalidUsageError(
-            f"{name} is on device {found}, but the handle was made on device {device}; copy it there, or make the "
-            f"handle after choosing device {found}"
-        )
-    return 0
+    raise InvalidUsageError(
+        f"{name} is on device {found}, but the handle was made on device {device}; copy it there, or make the handle "
+        f"after choosing device {found}"
+    )
 
 
 cdef int raise_layout_error(object array, str name, int axis, object info, const Seen* seen) except -1:

@@ -19,16 +19,16 @@ cdef extern from "<dlfcn.h>" nogil:
 # CUresult and CUpointer_attribute values, from the driver's documentation.
 cdef enum:
     CUDA_SUCCESS = 0
-    CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906
     POINTER_MEMORY_TYPE = 2
     POINTER_DEVICE_ORDINAL = 9
-    MEMORY_TYPE_HOST = 1
+    MEMORY_TYPE_DEVICE = 2
+    MEMORY_TYPE_UNIFIED = 4
     EVENT_DISABLE_TIMING = 2
 
 ctypedef int (*PointerToInt)(void*) noexcept nogil
 ctypedef int (*NothingToInt)() noexcept nogil
-ctypedef int (*PointerAttribute)(void*, int, uintptr_t) noexcept nogil
+ctypedef int (*PointerAttributes)(unsigned int, int*, void**, uintptr_t) noexcept nogil
 ctypedef int (*IntPointerToInt)(int*) noexcept nogil
 ctypedef int (*StreamCapturing)(void*, int*) noexcept nogil
 ctypedef int (*EventCreate)(void**, unsigned int) noexcept nogil
@@ -40,7 +40,7 @@ ctypedef int (*DeviceUuid)(void*, int) noexcept nogil
 cdef PointerToInt cuCtxGetCurrent = NULL
 cdef IntPointerToInt cuCtxGetDevice = NULL
 cdef NothingToInt cuCtxSynchronize = NULL
-cdef PointerAttribute cuPointerGetAttribute = NULL
+cdef PointerAttributes cuPointerGetAttributes = NULL
 cdef StreamCapturing cuStreamIsCapturing = NULL
 cdef EventCreate cuEventCreate = NULL
 cdef PointerToInt cuEventDestroy = NULL
@@ -60,7 +60,7 @@ cdef void* symbol(void* library, const char* name) except NULL:
 
 cdef int open_driver() except -1:
     """Opens the driver library, once."""
-    global cuCtxGetCurrent, cuCtxGetDevice, cuCtxSynchronize, cuPointerGetAttribute, cuStreamIsCapturing, opened
+    global cuCtxGetCurrent, cuCtxGetDevice, cuCtxSynchronize, cuPointerGetAttributes, cuStreamIsCapturing, opened
     global cuEventCreate, cuEventDestroy, cuEventRecord, cuStreamWaitEvent, cuGetErrorName, cuDeviceGetUuid
     if opened:
         return 0
@@ -73,7 +73,7 @@ cdef int open_driver() except -1:
     cuCtxGetCurrent = <PointerToInt>symbol(library, "cuCtxGetCurrent")
     cuCtxGetDevice = <IntPointerToInt>symbol(library, "cuCtxGetDevice")
     cuCtxSynchronize = <NothingToInt>symbol(library, "cuCtxSynchronize")
-    cuPointerGetAttribute = <PointerAttribute>symbol(library, "cuPointerGetAttribute")
+    cuPointerGetAttributes = <PointerAttributes>symbol(library, "cuPointerGetAttributes")
     cuStreamIsCapturing = <StreamCapturing>symbol(library, "cuStreamIsCapturing")
     cuEventCreate = <EventCreate>symbol(library, "cuEventCreate")
     cuEventDestroy = <PointerToInt>symbol(library, "cuEventDestroy_v2")
@@ -114,14 +114,18 @@ cdef int synchronize_context() except -1:
 
 
 cdef int device_of_pointer(const void* pointer) except -2 nogil:
-    """The device whose memory this is; -1 for memory that the driver does not know as a device's."""
+    """The device whose memory this is; -1 for memory that the driver does not know as a device's.
+
+    Page-locked host memory has a device, too, so the kind of memory is asked for.
+    """
     cdef int device = -1, kind = 0
-    if cuPointerGetAttribute(&device, POINTER_DEVICE_ORDINAL, <uintptr_t>pointer) != CUDA_SUCCESS:
+    cdef int[2] attributes
+    cdef void* answers[2]
+    attributes[0], answers[0] = POINTER_MEMORY_TYPE, &kind
+    attributes[1], answers[1] = POINTER_DEVICE_ORDINAL, &device
+    if cuPointerGetAttributes(2, attributes, answers, <uintptr_t>pointer) != CUDA_SUCCESS:
         return -1
-    # Page-locked host memory has a device, too.
-    if cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, <uintptr_t>pointer) != CUDA_SUCCESS:
-        return -1
-    return -1 if kind == MEMORY_TYPE_HOST else device
+    return device if kind == MEMORY_TYPE_DEVICE or kind == MEMORY_TYPE_UNIFIED else -1
 
 
 cdef int is_capturing(void* stream) except -1:

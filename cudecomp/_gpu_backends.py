@@ -4,7 +4,7 @@
 
 from cudecomp._config import GridDescAutotuneOptions, GridDescConfig
 from cudecomp._enums import HaloCommBackend, TransposeCommBackend
-from cudecomp._errors import InvalidUsageError
+from cudecomp._errors import InvalidUsageError, NotSupportedError
 
 _Backend = TransposeCommBackend | HaloCommBackend
 
@@ -12,6 +12,19 @@ _Backend = TransposeCommBackend | HaloCommBackend
 def family(backend: _Backend) -> str:
     """What moves the data: MPI, NCCL or NVSHMEM."""
     return backend.name.partition("_")[0]
+
+
+def mpi_takes_gpu_memory() -> bool:
+    """False where MPI says that it does not; one that does not answer may."""
+    import ctypes
+
+    from mpi4py import MPI
+
+    try:
+        query = ctypes.CDLL(MPI.__file__).MPIX_Query_cuda_support
+    except (AttributeError, OSError):
+        return True
+    return bool(query())
 
 
 def memory_kind(transposes: TransposeCommBackend, halos: HaloCommBackend) -> str:
@@ -25,16 +38,44 @@ def capturable_backend(backend: _Backend) -> bool:
     return family(backend) == "NCCL"
 
 
-def check_own_gpus(config: GridDescConfig, options: GridDescAutotuneOptions | None, shared: str) -> None:
-    """Raises InvalidUsageError where ranks share a GPU, told by `shared`, and NCCL would be used; on all alike."""
-    if not shared:
-        return
-    tunes_transposes = options is not None and options.autotune_transpose_backend
-    tunes_halos = options is not None and options.autotune_halo_backend
-    fixed = [config.transpose_comm_backend] * (not tunes_transposes) + [config.halo_comm_backend] * (not tunes_halos)
-    tried = options is not None and (tunes_transposes or tunes_halos) and not options.disable_nccl_backends
-    if tried or any(family(backend) == "NCCL" for backend in fixed):
+def check_backends(
+    config: GridDescConfig, options: GridDescAutotuneOptions | None, nranks: int, shared: str, mpi_takes_memory: bool
+) -> None:
+    """Raises for backends that would fail or crash between these ranks; alike on all of them.
+
+    `shared` tells which ranks share a GPU, and is empty if each has its own.
+    """
+    used = _families(config, options)
+    if nranks > 1 and "MPI" in used and not mpi_takes_memory:
+        raise NotSupportedError(
+            "MPI backends hand GPU memory to MPI, and this MPI says that it does not take it; set "
+            "transpose_comm_backend and halo_comm_backend to NCCL's or NVSHMEM's, with autotuning "
+            "disable_mpi_backends=True, or use an MPI that was built with CUDA"
+        )
+    if shared and "NCCL" in used:
         raise InvalidUsageError(
             f"{shared} use the same GPU, but NCCL needs one for each rank; choose a device for each rank before making "
             "the Handle, for example cuda.core.Device(rank % number of GPUs).set_current(), or use MPI backends"
         )
+
+
+def _families(config: GridDescConfig, options: GridDescAutotuneOptions | None) -> set[str]:
+    """The families of backends that a new grid uses, or tries while it is tuned."""
+    used = set()
+    tunes = False
+    for backend, tuned in (
+        (config.transpose_comm_backend, options is not None and options.autotune_transpose_backend),
+        (config.halo_comm_backend, options is not None and options.autotune_halo_backend),
+    ):
+        if tuned:
+            tunes = True
+        else:
+            used.add(family(backend))
+    if options is not None and tunes:
+        disabled = {
+            "MPI": options.disable_mpi_backends,
+            "NCCL": options.disable_nccl_backends,
+            "NVSHMEM": options.disable_nvshmem_backends,
+        }
+        used |= {name for name, off in disabled.items() if not off}
+    return used

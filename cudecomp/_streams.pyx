@@ -20,6 +20,7 @@ import operator
 import sys
 
 cdef object current_stream_of_cupy = None
+cdef object zero = 0  # small ints are singletons, so that a comparison of pointers tells most of them
 
 
 cdef int stream_handle(object stream, bint of_cupy, void** handle) except -1:
@@ -67,6 +68,10 @@ cdef object handle_of_object(object stream):
 
 cdef object handle_of_protocol(object stream, object answer):
     kind = type(stream).__name__
+    if type(answer) is tuple and len(<tuple>answer) == 2 and (<tuple>answer)[0] is zero:
+        handle = (<tuple>answer)[1]
+        if type(handle) is int:
+            return handle
     try:
         version, handle = answer
         version, handle = operator.index(version), operator.index(handle)

@@ -63,6 +63,9 @@ class Fake(Device):
 
     name = "fake"
 
+    def use(self) -> None:
+        """There is nothing to choose."""
+
     def __init__(self) -> None:
         from tests import fakegpu
 
@@ -86,7 +89,12 @@ class Cupy(Device):
         import cupy
 
         self.cupy = cupy
-        cupy.cuda.Device(rank % cupy.cuda.runtime.getDeviceCount()).use()
+        self.number = rank % cupy.cuda.runtime.getDeviceCount()
+        self.use()
+
+    def use(self) -> None:
+        """Makes this rank's GPU the current one, whatever another package has chosen."""
+        self.cupy.cuda.Device(self.number).use()
 
     def from_host(self, array: np.ndarray) -> Any:
         return self.cupy.asarray(array)

@@ -51,6 +51,10 @@ def start() -> FakeGpu:
     library = _compile(folder, "fakenvidia.c", "libcudecomp.so.0.7.0")
     os.environ["FAKE_NVIDIA_ENGINE"] = str(ROOT / "cudecomp" / "_engine" / "libcudecomp_builtin.so")
     os.environ["CUDECOMP_LIBRARY"] = str(library)
+    # The memory is the host's, after all.
+    import cudecomp._core
+
+    cudecomp._core.mpi_takes_gpu_memory = lambda: True
     # By its soname the driver is found from now on, wherever it is.
     return FakeGpu(ctypes.CDLL(str(cuda), ctypes.RTLD_GLOBAL), ctypes.CDLL(str(library)))
 

@@ -78,14 +78,16 @@ Result cuCtxSynchronize(void) {
   return SUCCESS;
 }
 
-Result cuPointerGetAttribute(void* data, int attribute, uintptr_t pointer) {
+Result cuPointerGetAttributes(unsigned count, const int* attributes, void** data, uintptr_t pointer) {
+  int device = -2, kind = 0; // for memory that the driver does not know
   for (int i = 0; i < MAX_RANGES; ++i) {
     if (ranges[i].start <= pointer && pointer < ranges[i].end) {
-      *(int*)data = attribute == 9 ? ranges[i].device : 2; // the ordinal, or memory of a device
-      return SUCCESS;
+      device = ranges[i].device;
+      kind = 2; // a device's
     }
   }
-  return INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) *(int*)data[i] = attributes[i] == 9 ? device : kind;
+  return SUCCESS;
 }
 
 Result cuStreamIsCapturing(void* stream, int* status) {

@@ -58,6 +58,7 @@ def gpu(device: Any) -> Iterator[Any]:
 def handle(device: Any, comm: MPI.Comm) -> Iterator[Any]:
     import cudecomp
 
+    device.use()
     with cudecomp.Handle(comm) as handle:
         yield handle
 

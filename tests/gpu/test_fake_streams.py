@@ -327,6 +327,28 @@ def test_ranks_that_share_a_gpu(gpu: Any, comm: MPI.Comm) -> None:
         handle.create_grid(config).destroy()
 
 
+def test_an_mpi_without_cuda(gpu: Any, handle: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such an MPI would crash."""
+    monkeypatch.setattr("cudecomp._core.mpi_takes_gpu_memory", lambda: False)
+    config = cudecomp.GridDescConfig(gdims=(8, 8, 8), pdims=(1, comm.size))
+    if comm.size == 1:
+        handle.create_grid(config).destroy()
+        return
+    text = (
+        r"^MPI backends hand GPU memory to MPI, and this MPI says that it does not take it; set transpose_comm_backend"
+    )
+    with pytest.raises(cudecomp.NotSupportedError, match=text):
+        handle.create_grid(config)
+    config.transpose_comm_backend = TransposeCommBackend.NCCL
+    with pytest.raises(cudecomp.NotSupportedError, match=text):
+        handle.create_grid(config)
+    config.halo_comm_backend = HaloCommBackend.NCCL
+    handle.create_grid(config).destroy()
+    options = cudecomp.GridDescAutotuneOptions(autotune_halo_backend=True)
+    with pytest.raises(cudecomp.NotSupportedError, match=text):
+        handle.create_grid(config, options)
+
+
 # --- what the library does that the package evens out
 
 

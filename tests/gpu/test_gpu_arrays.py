@@ -93,10 +93,12 @@ def test_tensors_that_are_refused(grid: Any, comm: MPI.Comm, field: np.ndarray) 
         grid.transpose_x_to_y(source, out.float())
 
 
-def test_numba(grid: Any, comm: MPI.Comm, field: np.ndarray) -> None:
+def test_numba(grid: Any, comm: MPI.Comm, device: Any, field: np.ndarray) -> None:
     numba_cuda = pytest.importorskip("numba.cuda")
+    numba_cuda.select_device(device.number)
     source = numba_cuda.to_device(pencil(grid, comm, 0, field))
     out = numba_cuda.device_array(grid.get_pencil_info(1).shape, np.float64)
+    device.use()
     grid.transpose_x_to_y(source, out)
     assert ref.same_bits(out.copy_to_host(), pencil(grid, comm, 1, field))
 
@@ -104,9 +106,10 @@ def test_numba(grid: Any, comm: MPI.Comm, field: np.ndarray) -> None:
 def test_jax_as_input(grid: Any, comm: MPI.Comm, device: Any) -> None:
     jax = pytest.importorskip("jax")
     field = ref.cell_values(tuple(grid.get_config().gdims.tolist()), "float32")
-    there = next(d for d in jax.devices("gpu") if d.id == device.cupy.cuda.Device().id)
+    there = jax.devices("gpu")[device.number]
     source = jax.device_put(pencil(grid, comm, 0, field), there)
     source.block_until_ready()
+    device.use()
     out = device.cupy.zeros(grid.get_pencil_info(1).shape, np.float32)
     grid.transpose_x_to_y(source, out)
     assert ref.same_bits(device.to_host(out), pencil(grid, comm, 1, field))

@@ -63,8 +63,12 @@ def shared_folder(comm: MPI.Comm) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def inside(folder: Path) -> Iterator[None]:
-    """The folder as working directory and as a place of modules, which are forgotten at the end."""
-    before, modules = Path.cwd(), set(sys.modules)
+    """The folder as working directory and as a place of modules, without arguments of the command line.
+
+    Modules and changes of the environment are forgotten at the end.
+    """
+    before, modules, variables, arguments = Path.cwd(), set(sys.modules), dict(os.environ), sys.argv
+    sys.argv = sys.argv[:1]
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     try:
@@ -72,6 +76,9 @@ def inside(folder: Path) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
         os.chdir(before)
+        sys.argv = arguments
+        os.environ.clear()
+        os.environ.update(variables)
         for name in set(sys.modules) - modules:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
                 del sys.modules[name]

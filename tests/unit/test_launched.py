@@ -60,6 +60,7 @@ TUTORIAL = [
     (3, "restart.py", r"3 ranks: read u of shape \(48, 40, 32\), error \d\.\de-1\d\n"),
     (1, "restart.py", r"1 ranks: read u of shape \(48, 40, 32\), error \d\.\de-1\d\n"),
     (4, "tune.py", r"9 candidates on 4 ranks in .*ms per solve\n"),
+    (2, "anywhere.py", r"2 ranks, numpy: error \d\.\de-1\d\n"),
 ]
 
 

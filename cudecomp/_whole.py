@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole arrays: a global array on one rank from and to pencils on all, and comparisons that all ranks answer alike.
 
-Data moves in pieces of a fixed size, so that a rank needs no more memory than its pencil and one piece, and no message
+Data moves in pieces of a fixed size, so that a rank needs no more memory than its pencil and a few pieces, and no message
 comes near the limits of MPI. Each of the functions is a method of `GridDesc`, which has its docstring.
 """
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from cudecomp._core import GridDesc
 
 #: Bytes that are packed, sent, read or compared at a time.
-PIECE_BYTES = 2**25
+PIECE_BYTES = 2**24
+
+#: Extents of the blocks that are turned at a time where axes change their order: they stay in the cache meanwhile.
+TILE = 32
 
 _Array: TypeAlias = npt.NDArray[Any]
 _Box: TypeAlias = tuple[slice, ...]
@@ -369,14 +372,39 @@ def pieces(shape: tuple[int, ...], itemsize: int) -> Iterator[_Box]:
             yield (*(slice(i, i + 1) for i in outer), slice(start, min(start + step, shape[axis])), *inner)
 
 
-def read_piece(array: _Array, box: _Box) -> _Array:
+def read_piece(array: Any, box: _Box) -> _Array:
     """A contiguous copy in host memory of a part of an array; a view where it is that already."""
     part = array[box]
-    return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else sys.modules["cupy"].asnumpy(part, order="C")
+    if not isinstance(part, np.ndarray):
+        copied: _Array = sys.modules["cupy"].asnumpy(part, order="C")
+        return copied
+    if part.flags.c_contiguous:
+        return part
+    copy = np.empty(part.shape, part.dtype)
+    _assign(copy, part)
+    return copy
 
 
-def write_piece(array: _Array, box: _Box, values: _Array) -> None:
-    array[box] = values if isinstance(array, np.ndarray) else sys.modules["cupy"].asarray(values)
+def write_piece(array: Any, box: _Box, values: _Array) -> None:
+    if isinstance(array, np.ndarray):
+        _assign(array[box], values)
+    else:
+        array[box] = sys.modules["cupy"].asarray(values)
+
+
+def _assign(target: _Array, source: _Array) -> None:
+    """Copies, in small blocks where target and source do not have the same axis contiguous."""
+    if _fastest(target) == _fastest(source):
+        target[...] = source
+        return
+    for corner in itertools.product(*(range(0, n, TILE) for n in target.shape)):
+        block = tuple(slice(start, start + TILE) for start in corner)
+        target[block] = source[block]
+
+
+def _fastest(array: _Array) -> int:
+    """The axis with the smallest steps in memory; axes of one point have none."""
+    return min(range(array.ndim), key=lambda axis: (array.shape[axis] == 1, abs(array.strides[axis])))
 
 
 def finish(array: Any) -> None:
@@ -418,9 +446,15 @@ def _checked_array(array: object, name: str, writable: bool) -> _Array:
     checked = array if isinstance(array, np.ndarray) else _device_array(array, name)
     if checked.dtype.hasobject:
         raise TypeError(f"{name} is of {checked.dtype}, expected a type of fixed size, such as float64")
-    if writable and isinstance(checked, np.ndarray) and not checked.flags.writeable:
+    if writable and _is_read_only(array):
         raise InvalidUsageError(f"{name} is read-only; pass a writable array")
     return checked
+
+
+def _is_read_only(array: Any) -> bool:
+    if isinstance(array, np.ndarray):
+        return not array.flags.writeable
+    return bool(array.__cuda_array_interface__["data"][1])
 
 
 def _device_array(array: object, name: str) -> _Array:
@@ -439,24 +473,23 @@ def _device_array(array: object, name: str) -> _Array:
 
 def new_pencil(grid: "GridDesc", axis: SupportsIndex, dtype: np.dtype[Any], info: PencilInfo) -> _Array:
     """A new array for a pencil, in the memory that the library works on; zero where no owned cell is."""
-    array = _empty(grid, axis, dtype, info)
+    array: _Array = _empty(grid, axis, dtype, info)
     if any(info.halo_extents) or any(info.padding):
         array[...] = np.zeros((), dtype) if isinstance(array, np.ndarray) else 0
     return array
 
 
-def _empty(grid: "GridDesc", axis: SupportsIndex, dtype: np.dtype[Any], info: PencilInfo) -> _Array:
-    if not grid.handle._host_arrays:
-        if "cupy" not in sys.modules:
-            raise TypeError(
-                "out is None, but the loaded library works on GPU arrays, and only CuPy makes them here; import cupy "
-                "in the program first, or pass out"
-            )
-        made: _Array = sys.modules["cupy"].empty(info.shape, dtype)
-        return made
+def _empty(grid: "GridDesc", axis: SupportsIndex, dtype: np.dtype[Any], info: PencilInfo) -> Any:
     if dtype in (np.float32, np.float64, np.complex64, np.complex128) and dtype.isnative:
         return grid.empty(axis, dtype, info.halo_extents, info.padding)
-    return np.empty(info.shape, dtype)
+    if grid.handle._host_arrays:
+        return np.empty(info.shape, dtype)
+    if "cupy" not in sys.modules:
+        raise TypeError(
+            f"out is None, but the loaded library works on GPU arrays, and only CuPy makes one of {dtype}; import cupy "
+            "in the program first, or pass out"
+        )
+    return sys.modules["cupy"].empty(info.shape, dtype)
 
 
 def _rank_of(root: object, size: int) -> int:

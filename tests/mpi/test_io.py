@@ -71,9 +71,10 @@ def grid(handle: cudecomp.Handle) -> Iterator[cudecomp.GridDesc]:
         yield grid
 
 
-@pytest.fixture(params=[2**25, 64], ids=["pieces as they are", "tiny pieces"])
+@pytest.fixture(params=[2**24, 64], ids=["pieces as they are", "tiny pieces"])
 def piece_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(_whole, "PIECE_BYTES", request.param)
+    monkeypatch.setattr(_whole, "TILE", 3)
     monkeypatch.setattr(_zarr, "CHUNK_BYTES", request.param)
     return request.param
 

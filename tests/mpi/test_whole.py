@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,9 +28,10 @@ POISON = -7.0
 DTYPES = st.sampled_from([*ref.DTYPES, "int16", ">f8", "S3"])
 
 
-@pytest.fixture(params=[2**25, 40], ids=["pieces as they are", "tiny pieces"])
+@pytest.fixture(params=[2**24, 40], ids=["pieces as they are", "tiny pieces"])
 def piece_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(_whole, "PIECE_BYTES", request.param)
+    monkeypatch.setattr(_whole, "TILE", 3)
     return request.param
 
 
@@ -275,6 +277,76 @@ def test_a_gpu_array_without_cupy(grid: cudecomp.GridDesc, comm: MPI.Comm, monke
     class Tensor:
         __cuda_array_interface__ = {}  # noqa: RUF012
 
-    monkeypatch.delitem(__import__("sys").modules, "cupy", raising=False)
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
     text = "global_array is a GPU array of type Tensor, which is copied to the host with CuPy; import cupy in the"
     assert_raises_everywhere(comm, TypeError, text, lambda: grid.scatter(Tensor(), 0))
+
+
+class DeviceArray:
+    """An array that NumPy cannot reach, with as much of CuPy's as the tools may use."""
+
+    def __init__(self, data: np.ndarray, read_only: bool = False) -> None:
+        self._data = data
+        self.shape, self.dtype = data.shape, data.dtype
+        self.__cuda_array_interface__ = {"data": (1, read_only)}
+
+    def __array__(self, *arguments: object, **options: object) -> np.ndarray:
+        raise TypeError("implicit conversion to a NumPy array")
+
+    def __getitem__(self, box: object) -> DeviceArray:
+        return DeviceArray(self._data[box])
+
+    def __setitem__(self, box: object, values: object) -> None:
+        assert not isinstance(values, np.ndarray), "host memory cannot be assigned to a device array"
+        self._data[box] = values._data if isinstance(values, DeviceArray) else values
+
+    def transpose(self, axes: object) -> DeviceArray:
+        return DeviceArray(self._data.transpose(axes))
+
+
+class DevicePackage:
+    """What the tools use of CuPy."""
+
+    def __init__(self) -> None:
+        self.cuda = self
+        self.synchronized = 0
+
+    def asarray(self, array: object) -> DeviceArray:
+        return array if isinstance(array, DeviceArray) else DeviceArray(np.array(array))
+
+    def asnumpy(self, array: DeviceArray, order: str) -> np.ndarray:
+        return np.array(array._data, order=order)
+
+    def get_current_stream(self) -> DevicePackage:
+        return self
+
+    def synchronize(self) -> None:
+        self.synchronized += 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_device_arrays_go_through_the_host(
+    dtype: str, grid: cudecomp.GridDesc, comm: MPI.Comm, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = DevicePackage()
+    monkeypatch.setitem(sys.modules, "cupy", package)
+    field = whole_field(GDIMS, dtype)
+    options = {"axis": 1, "halo_extents": (1, 0, 2)}
+    info = grid.get_pencil_info(**options)
+    pencil = DeviceArray(np.full(info.shape, -1, dtype))
+    assert grid.scatter(DeviceArray(field.copy()), out=pencil, **options) is pencil
+    assert package.synchronized == 1
+    expected = np.full(info.shape, -1, dtype)
+    expected[info.interior] = field[info.global_slices_xyz].transpose(info.order)
+    assert np.array_equal(pencil._data, expected)
+    assert grid.allclose(pencil, expected, **options)
+    assert grid.max_difference(expected, DeviceArray(expected + 2), **options) == 2.0
+    for out in (None, DeviceArray(np.zeros(GDIMS, dtype))):
+        whole = grid.gather(pencil, out=out, **options)
+        assert comm.rank != 0 or np.array_equal(whole._data if out else whole, field)
+
+
+def test_read_only_device_arrays(grid: cudecomp.GridDesc, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", DevicePackage())
+    out = DeviceArray(np.zeros(grid.get_pencil_info(0).shape), read_only=comm.rank == 0)
+    assert_raises_everywhere(comm, ValueError, "out is read-only", lambda: grid.scatter(np.zeros(GDIMS), 0, out=out))

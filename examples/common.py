@@ -83,7 +83,7 @@ class Report:
         return 1 if self._failed else 0
 
 
-def argument_parser(doc, grid, pdims=True):
+def argument_parser(doc, grid, pdims=True, device=True):
     """A parser with the arguments that the programs share; `grid` is the default of --grid."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -98,6 +98,8 @@ def argument_parser(doc, grid, pdims=True):
         parser.add_argument(
             "--pdims", nargs=2, type=positive, metavar=("ROWS", "COLS"), help="process grid (near square)"
         )
+    if not device:
+        return parser
     parser.add_argument(
         "--device", choices=["cpu", "gpu"], default="cpu", help="NumPy with the built-in engine, or CuPy (%(default)s)"
     )

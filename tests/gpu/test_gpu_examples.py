@@ -14,6 +14,13 @@ from tests.mpi.support import EXAMPLE_RUNS, load_example
 pytestmark = pytest.mark.only_gpu
 
 
+@pytest.mark.parametrize("name", ["gpu_cuda_core", "gpu_torch"])
+def test_program_for_gpus(device: Any, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    pytest.importorskip({"gpu_cuda_core": "cuda.core", "gpu_torch": "torch"}[name])
+    code = load_example(name).main(["--grid", "24", "16", "20"])
+    assert code == 0, capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("name", "arguments"), [*EXAMPLE_RUNS, ("autotuned", "--grid 16 12 20 --trials 1")])
 def test_program(device: Any, capsys: pytest.CaptureFixture[str], name: str, arguments: str) -> None:
     code = load_example(name).main([*arguments.split(), "--device", "gpu"])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole arrays: a global array on one rank from and to pencils on all, and comparisons that all ranks answer alike.
 
-Data moves in pieces of a fixed size, so that a rank needs no more memory than its pencil and a few pieces, and no message
-comes near the limits of MPI. Each of the functions is a method of `GridDesc`, which has its docstring.
+Data moves in pieces of a fixed size, so that a rank needs no more memory than its pencil and a few pieces, and no
+message comes near the limits of MPI. Each of the functions is a method of `GridDesc`, which has its docstring.
 """
 
 import itertools

@@ -40,7 +40,7 @@ _FILTERS = {
 
 @dataclass(frozen=True)
 class AutotuneTimes:
-    """How long one operation of a candidate took, in seconds; of each figure the median over the trials.
+    """How long one operation of a candidate took, in seconds; of the trial that took the slowest rank the least.
 
     Attributes:
         min: On the fastest rank.

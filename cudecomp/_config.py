@@ -128,7 +128,7 @@ class GridDescAutotuneOptions(Record):
 
     Args:
         n_warmup_trials: Untimed trials of each candidate. Default: 3.
-        n_trials: Timed trials of each candidate. Default: 5.
+        n_trials: Timed trials of each candidate; those close to the best get as many again. Default: 5.
         grid_mode: What decides the process grid, an `AutotuneGridMode`. Default: ``TRANSPOSE``.
         dtype: Element type of the trials, a `DataType`. Default: ``DOUBLE``.
         allow_uneven_decompositions: Consider process grids that split the points unevenly. Default: True.

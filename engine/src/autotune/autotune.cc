@@ -45,6 +45,7 @@ struct Contender {
   cudecompGridDesc* grid;
   std::vector<Operation> operations;
   std::vector<double> seconds; ///< this rank's, by trial, then by operation
+  bool running;                ///< whether trials are still to come
   decltype(cudecompGridDesc::transposes) transposes;
   decltype(cudecompGridDesc::halos) halos;
 };
@@ -86,10 +87,16 @@ private:
   std::string why_not(Kind kind, const cudecompGridDesc& grid) const;
   std::string make_room(Kind kind, const cudecompGridDesc& grid);
   void run_trials(Kind kind, std::vector<Contender>& contenders);
+  void prepare(Kind kind, std::vector<Contender>& contenders);
+  void take_turns(Kind kind, std::vector<Contender>& contenders);
+  void drop_slow(std::vector<Contender>& contenders);
+  void sum_up(std::vector<Contender>& contenders);
   bool is_given_up(const Contender& contender, double& best);
   int best_of(Kind kind) const;
   std::string reasons_of(Kind kind) const;
   void progress(const Candidate& candidate);
+  /** Of a candidate: a preparation, its trials, and as many once more. */
+  int steps() const { return 1 + 2 * options_.n_trials; }
 
   cudecompHandle& handle_;
   cudecompGridDescConfig_t config_;
@@ -146,7 +153,7 @@ void Tuner::run() {
   const bool first_runs = open.grid || open.backend(first), second_runs = open.backend(second);
   const int candidates =
       (first_runs ? count(first) * static_cast<int>(grids.size()) : 0) + (second_runs ? count(second) : 0);
-  total_ = candidates * (1 + options_.n_trials);
+  total_ = candidates * steps();
 
   if (first_runs) choose(first, grids);
   if (second_runs) // on the grid that the first has decided, or the user's
@@ -187,9 +194,9 @@ std::vector<Contender> Tuner::enter(Kind kind, const Grids& grids) {
       Candidate candidate{kind, {grid->config.pdims[0], grid->config.pdims[1]}, backend, {}, {}, {}};
       candidate.measured.skipped = skipped;
       if (skipped.empty()) {
-        contenders.push_back({report_.candidates.size(), backend, grid.get(), {}, {}, {}, {}});
+        contenders.push_back({report_.candidates.size(), backend, grid.get(), {}, {}, true, {}, {}});
       } else {
-        done_ += 1 + options_.n_trials;
+        done_ += steps();
       }
       report_.candidates.push_back(candidate);
     }
@@ -219,29 +226,63 @@ std::string Tuner::make_room(Kind kind, const cudecompGridDesc& grid) {
   return why;
 }
 
-/** Trials of all contenders in turns: what disturbs the machine for a while disturbs them alike. */
+/** Trials of all contenders, and then of those that may be the best as many again. */
 void Tuner::run_trials(Kind kind, std::vector<Contender>& contenders) {
+  prepare(kind, contenders);
+  take_turns(kind, contenders);
+  drop_slow(contenders);
+  take_turns(kind, contenders);
+  sum_up(contenders);
+}
+
+/** Runs each once before the warm-ups, so that plans, workspace and first touches are never timed. */
+void Tuner::prepare(Kind kind, std::vector<Contender>& contenders) {
   for (Contender& contender : contenders) {
     progress(report_.candidates[contender.candidate]);
     const Turn turn(kind, contender);
-    // Once before the warm-ups, so that plans, workspace and first touches are never timed.
     for (int trial = 0; trial < 1 + options_.n_warmup_trials; ++trial) {
       for (const Operation& operation : contender.operations) operation.run();
     }
     ++done_;
   }
+}
+
+/** Trials in turns, forth and back: what disturbs the machine for a while disturbs all alike, and nobody always runs
+ * after the same one, which leaves the caches better for some than for others. */
+void Tuner::take_turns(Kind kind, std::vector<Contender>& contenders) {
   double best = std::numeric_limits<double>::infinity();
   for (int trial = 0; trial < options_.n_trials; ++trial) {
-    for (Contender& contender : contenders) {
-      const Candidate& candidate = report_.candidates[contender.candidate];
-      if (!candidate.measured.skipped.empty()) continue;
-      progress(candidate);
-      const Turn turn(kind, contender);
+    for (size_t turn = 0; turn < contenders.size(); ++turn) {
+      Contender& contender = contenders[trial % 2 ? contenders.size() - 1 - turn : turn];
+      if (!contender.running) continue;
+      progress(report_.candidates[contender.candidate]);
+      const bool first = contender.seconds.empty();
+      const Turn in_place(kind, contender);
       const std::vector<double> seconds = run_timed(handle_, contender.operations);
       contender.seconds.insert(contender.seconds.end(), seconds.begin(), seconds.end());
-      done_ += trial == 0 && is_given_up(contender, best) ? options_.n_trials : 1;
+      contender.running = !(first && is_given_up(contender, best));
+      done_ += contender.running ? 1 : 2 * options_.n_trials;
     }
   }
+}
+
+/** Ends the trials of those that are behind by more than disturbances explain. */
+void Tuner::drop_slow(std::vector<Contender>& contenders) {
+  constexpr double behind = 1.5;
+  sum_up(contenders);
+  double best = std::numeric_limits<double>::infinity();
+  for (const Contender& contender : contenders) {
+    if (contender.running) best = std::min(best, report_.candidates[contender.candidate].measured.total);
+  }
+  for (Contender& contender : contenders) {
+    if (!contender.running || report_.candidates[contender.candidate].measured.total <= behind * best) continue;
+    contender.running = false;
+    done_ += options_.n_trials;
+  }
+}
+
+/** What the trials of each contender have come to so far. */
+void Tuner::sum_up(std::vector<Contender>& contenders) {
   for (Contender& contender : contenders) {
     Measurement& measured = report_.candidates[contender.candidate].measured;
     if (measured.skipped.empty()) measured = summary(handle_, contender.operations, contender.seconds);

@@ -3,8 +3,6 @@
 
 #include "autotune/measure.h"
 
-#include <algorithm>
-
 #include "common/error.h"
 
 namespace cudecomp {
@@ -20,13 +18,13 @@ std::vector<double> over_ranks(const cudecompHandle& handle, const std::vector<d
   return out;
 }
 
-/** Median over the trials of one operation; `values` are by trial, then by operation. */
-double median(const std::vector<double>& values, size_t operation, size_t operations) {
-  std::vector<double> trials;
-  for (size_t k = operation; k < values.size(); k += operations) trials.push_back(values[k]);
-  std::sort(trials.begin(), trials.end());
-  const size_t half = trials.size() / 2;
-  return trials.size() % 2 ? trials[half] : (trials[half - 1] + trials[half]) / 2;
+/** The place of an operation in the trial that took it the least time; `values` are by trial, then by operation. */
+size_t best_trial(const std::vector<double>& values, size_t operation, size_t operations) {
+  size_t best = operation;
+  for (size_t k = operation; k < values.size(); k += operations) {
+    if (values[k] < values[best]) best = k;
+  }
+  return best;
 }
 
 } // namespace
@@ -58,7 +56,8 @@ Measurement summary(const cudecompHandle& handle, const std::vector<Operation>& 
   Measurement measured;
   const size_t n = operations.size();
   for (size_t k = 0; k < n; ++k) {
-    measured.times.push_back({median(fastest, k, n), median(sum, k, n) / handle.nranks, median(slowest, k, n)});
+    const size_t best = best_trial(slowest, k, n);
+    measured.times.push_back({fastest[best], sum[best] / handle.nranks, slowest[best]});
     measured.total += operations[k].weight * measured.times.back().max;
   }
   return measured;

@@ -30,7 +30,7 @@ struct Times {
 
 /** What a candidate took in the end. */
 struct Measurement {
-  std::vector<Times> times; ///< by operation: of each figure the median over the trials
+  std::vector<Times> times; ///< by operation: of the trial in which the slowest rank was fastest
   double total = 0;         ///< sum of weight times max
   std::string skipped;      ///< why the candidate was skipped; empty if it was not
 };

@@ -67,6 +67,32 @@ void test_box_copy(int item, bool streaming) {
   compare(seen, expected, "box copy");
 }
 
+/** Rows cut into parts that go to arrays of their own. */
+void test_sweep(int item, bool streaming) {
+  std::array<int, 3> order{0, 1, 2};
+  std::shuffle(order.begin(), order.end(), random_bits);
+  const int row = order[0];
+  Triple n{number(1, 20), number(1, 20), number(1, 20)};
+  n[row] = number(1, 400);
+  const Layout in = make_layout(n, order, {number(0, 2), 0, 1}, {0, number(0, 3), 0});
+  const std::vector<char> data = random_bytes(in.size * item);
+  std::vector<SweepPart> parts;
+  std::vector<std::vector<char>> seen, expected;
+  Triple begin{0, 0, 0}, part = n;
+  for (; begin[row] < n[row]; begin[row] += part[row]) {
+    part[row] = std::min(n[row] - begin[row], number(1, 200));
+    const Layout out = make_layout(part, order, {1, number(0, 2), 0}, {number(0, 3), 0, 1});
+    parts.push_back(
+        {{part, in.stride, in.offset(begin)}, {part, out.stride, out.offset({0, 0, 0})}, nullptr, streaming});
+    seen.push_back(random_bytes(out.size * item));
+    expected.push_back(seen.back());
+    run_copy(prepare_copy(parts.back().src, parts.back().dst, item, false), data.data(), expected.back().data());
+  }
+  for (size_t number = 0; number < parts.size(); ++number) parts[number].to = seen[number].data();
+  run_sweep(parts, order, item, data.data());
+  for (size_t number = 0; number < parts.size(); ++number) compare(seen[number], expected[number], "sweep");
+}
+
 void test_transpose_block(const Kernels& set, int item) {
   const int64_t ni = number(1, 40), nj = number(1, 40), src_stride = ni + number(0, 3), dst_stride = nj + number(0, 3);
   const std::vector<char> data = random_bytes(nj * src_stride * item);
@@ -102,6 +128,7 @@ int main() {
   for (int trial = 0; trial < 300; ++trial) {
     for (int item : {4, 8, 16}) {
       test_box_copy(item, trial % 2 == 0);
+      test_sweep(item, trial % 2 == 0);
       for (const Kernels* set : sets) test_transpose_block(*set, item);
     }
     for (const Kernels* set : sets) test_stream_row(*set);

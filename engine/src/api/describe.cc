@@ -8,6 +8,7 @@
 #include "api/checks.h"
 #include "api/export.h"
 #include "common/error.h"
+#include "copy/cache.h"
 
 using namespace cudecomp;
 
@@ -41,6 +42,8 @@ std::string ways(const cudecompGridDesc& grid, Group group, const char* backend)
   return text;
 }
 
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
 std::string describe(const cudecompGridDesc& grid) {
   const char* transposes = cudecompTransposeCommBackendToString(grid.config.transpose_comm_backend);
   const char* halos = cudecompHaloCommBackendToString(grid.config.halo_comm_backend);
@@ -61,8 +64,11 @@ std::string describe(const cudecompGridDesc& grid) {
                    "%zu KiB that the receiver empties while they are filled\n",
                    Pair::slots, grid.handle->node->slot_bytes() / 1024);
   }
-  text += format("copies: %s kernels; those of transposes of %lld MiB or more go past the caches",
-                 copy_instruction_set(), static_cast<long long>(streaming_threshold >> 20));
+  const int64_t share = cache_share(grid.handle->node ? grid.handle->node->size() : 1);
+  text += format("copies: %s kernels; past the caches for local pencils of %.3g MiB or more, of %.3g MiB where a "
+                 "transpose changes the fastest axis",
+                 copy_instruction_set(), mebibytes(streaming_threshold(share, false)),
+                 mebibytes(streaming_threshold(share, true)));
   return text;
 }
 

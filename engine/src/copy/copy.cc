@@ -19,6 +19,8 @@ struct Loop {
 constexpr int64_t line_bytes = 64;
 constexpr bool on_line(int64_t bytes) { return bytes % line_bytes == 0; }
 
+constexpr size_t short_row_bytes = 64, streamed_row_bytes = 256;
+
 /** A row of few bytes, a multiple of 4, without the call that memcpy would be. */
 inline void copy_short(char* to, const char* from, size_t bytes) {
   size_t at = 0;
@@ -37,11 +39,17 @@ void run_short_rows(const BoxCopy& copy, const char* src, char* dst) {
   }
 }
 
+/** One row, streamed if there is such a store and it is long enough. */
+inline void copy_row(char* to, const char* from, size_t bytes, StreamRow stream) {
+  if (stream && bytes >= streamed_row_bytes) return stream(to, from, bytes);
+  if (bytes <= short_row_bytes) return copy_short(to, from, bytes);
+  std::memcpy(to, from, bytes);
+}
+
 void run_rows(const BoxCopy& copy, const char* src, char* dst) {
   const size_t bytes = static_cast<size_t>(copy.n[0]) * copy.item;
-  constexpr size_t short_bytes = 64;
-  if (bytes <= short_bytes) return run_short_rows(copy, src, dst);
-  const StreamRow stream = copy.streaming && bytes >= 256 ? kernels().stream_row : nullptr;
+  if (bytes <= short_row_bytes) return run_short_rows(copy, src, dst);
+  const StreamRow stream = copy.streaming ? kernels().stream_row : nullptr;
   // Where rows lie in another order on the other side, tiles of them keep runs of some length on both.
   constexpr int64_t tile_bytes = 16 << 10;
   const bool crossed = copy.src_stride[1] > copy.src_stride[2] && copy.n[2] > 1;
@@ -52,11 +60,7 @@ void run_rows(const BoxCopy& copy, const char* src, char* dst) {
         for (int64_t j = j0; j < std::min(copy.n[1], j0 + tile); ++j) {
           char* to = dst + (j * copy.dst_stride[1] + k * copy.dst_stride[2]) * copy.item;
           const char* from = src + (j * copy.src_stride[1] + k * copy.src_stride[2]) * copy.item;
-          if (stream) {
-            stream(to, from, bytes);
-          } else {
-            std::memcpy(to, from, bytes);
-          }
+          copy_row(to, from, bytes, stream);
         }
       }
     }
@@ -255,6 +259,25 @@ void run_copy(const BoxCopy& copy, const void* src_base, void* dst_base) {
            : copy.item == 8 ? run_strided<8>(copy, src, dst)
                             : run_strided<16>(copy, src, dst);
   }
+}
+
+void run_sweep(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const void* src_base) {
+  if (parts.empty()) return;
+  const auto [row, inner, outer] = order;
+  const char* src = static_cast<const char*>(src_base);
+  const StreamRow stream = kernels().stream_row;
+  const Triple& n = parts.front().src.n;
+  for (int64_t k = 0; k < n[outer]; ++k) {
+    for (int64_t j = 0; j < n[inner]; ++j) {
+      for (const SweepPart& part : parts) {
+        const int64_t from = part.src.offset + j * part.src.stride[inner] + k * part.src.stride[outer];
+        const int64_t to = part.dst.offset + j * part.dst.stride[inner] + k * part.dst.stride[outer];
+        copy_row(static_cast<char*>(part.to) + to * item, src + from * item,
+                 static_cast<size_t>(part.src.n[row] * item), part.streaming ? stream : nullptr);
+      }
+    }
+  }
+  if (stream) kernels().fence();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "plan/plan.h"
 
@@ -30,9 +31,6 @@ struct BoxCopy {
   int64_t points() const { return kind == Kind::nothing ? 0 : n[0] * n[1] * n[2]; }
 };
 
-/** Copies larger than this many bytes gain from stores that bypass the caches; smaller ones lose. */
-constexpr int64_t streaming_threshold = int64_t{6} << 20;
-
 BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool streaming);
 
 /** From a region to its message: dense in `order`, `slot` elements into a buffer; and back. */
@@ -41,6 +39,22 @@ BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, in
 
 /** Runs a copy; `src` and `dst` are the bases that the offsets count from, and must not overlap where it writes. */
 void run_copy(const BoxCopy& copy, const void* src, void* dst);
+
+/** One part of the rows of a sweep. */
+struct SweepPart {
+  Region src, dst;
+  void* to;       ///< base that the offset of `dst` counts from
+  bool streaming; ///< store past the caches
+};
+
+/**
+ * Copies parts that lie next to each other in the rows of one array, row by row: the array is read in a single sweep.
+ * Part by part, its short runs would come at half the speed, since each of them stops the prefetcher.
+ *
+ * @param parts in the order of the source, of equal extents and source strides along order[1] and order[2], all
+ * contiguous along order[0]
+ */
+void run_sweep(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const void* src);
 
 /**
  * Runs two copies within one array a little at a time by turns: where they touch the same cache lines, such as the two

@@ -93,6 +93,7 @@ protected:
 private:
   void prepare_near(const TransposePlans& near_plans);
 
+  bool sweeps_ = false;                ///< what stays is copied together with what leaves
   bool still_;                         ///< in place, and every point that stays already is where it belongs
   PiecewiseCopy keep_;                 ///< what stays on this rank
   BoxCopy keep_out_, keep_in_;         ///< the same through the workspace, for in place
@@ -103,7 +104,7 @@ template <typename Progress>
 void TransposeExchange::run_near(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
                                  Progress progress) {
   if (in_place_ && !still_) run_local(keep_out_, input, work);
-  int64_t kept = in_place_ ? keep_.pieces() : 0;
+  int64_t kept = in_place_ || sweeps_ ? keep_.pieces() : 0;
   const auto idle = [&] {
     if (kept < keep_.pieces()) {
       const Stopwatch timed(channel_.local_seconds);

@@ -31,14 +31,28 @@ Pieces::Pieces(const Triple& n, const std::array<int, 3>& order, int64_t most) :
   int64_t room = most;
   count_ = 1;
   for (int dim : order) {
-    const int64_t share = dim == order[0] ? room / std::min(n[order[1]], second_at_least) : room;
-    const int64_t fits = std::max<int64_t>(1, std::min(n[dim], share));
-    pieces_[dim] = ceil_div(n[dim], fits);
-    step_[dim] = ceil_div(n[dim], pieces_[dim]); // pieces of one size rather than a small last one
-    pieces_[dim] = ceil_div(n[dim], step_[dim]);
-    count_ *= pieces_[dim];
-    room = std::max<int64_t>(1, room / step_[dim]);
+    cut(dim, dim == order[0] ? room / std::min(n[order[1]], second_at_least) : room);
+    room /= step_[dim];
   }
+}
+
+Pieces Pieces::of_rows(const Triple& n, const std::array<int, 3>& order, int64_t widest, int64_t most) {
+  Pieces pieces(n, order);
+  if (n[0] * n[1] * n[2] == 0) return pieces;
+  const int64_t rows = most / widest;
+  pieces.count_ = 1;
+  pieces.cut(order[0], n[order[0]]);
+  pieces.cut(order[1], rows);
+  pieces.cut(order[2], rows / pieces.step_[order[1]]);
+  return pieces;
+}
+
+void Pieces::cut(int dim, int64_t fits) {
+  fits = std::max<int64_t>(1, std::min(n_[dim], fits));
+  pieces_[dim] = ceil_div(n_[dim], fits);
+  step_[dim] = ceil_div(n_[dim], pieces_[dim]); // pieces of one size rather than a small last one
+  pieces_[dim] = ceil_div(n_[dim], step_[dim]);
+  count_ *= pieces_[dim];
 }
 
 void Pieces::get(int64_t piece, Triple& begin, Triple& n) const {
@@ -84,6 +98,23 @@ NodeExchange::NodeExchange(std::shared_ptr<Node> node, const std::vector<NodeMes
   for (const NodeMessage& given : receives) add(receives_, given, false);
 }
 
+bool NodeExchange::sweep(int64_t widest, const Region& keep_from, const Region& keep_to) {
+  // Longer rows stop the prefetcher seldom enough, and must fit a slot in any case.
+  constexpr int64_t longest_row_bytes = 16 << 10;
+  if (widest * item_ > longest_row_bytes) return false;
+  sweeps_ = true;
+  keep_from_ = keep_from;
+  keep_to_ = keep_to;
+  const int64_t most = static_cast<int64_t>(node_->slot_bytes()) / item_;
+  Triple rows = keep_from.n;
+  rows[order_[0]] = 1;
+  sweep_pieces_ = Pieces::of_rows(rows, order_, widest, most);
+  for (std::vector<Message>* messages : {&sends_, &receives_}) {
+    for (Message& message : *messages) message.pieces = Pieces::of_rows(message.mine.n, order_, widest, most);
+  }
+  return true;
+}
+
 /** Posts are reused: peers must have finished the operations that the places were used for before. */
 bool NodeExchange::places_free() const {
   for (const Peer& peer : peers_) {
@@ -115,6 +146,7 @@ void NodeExchange::announce(const void* input, size_t input_bytes, void* output,
     message.path = Path::undecided;
     message.next = 0;
   }
+  swept_ = 0;
   for (Message& message : receives_) {
     message.path = Path::undecided;
     message.next = 0;
@@ -130,14 +162,116 @@ bool NodeExchange::decide(Message& message, bool sending) {
   }
   const Post& sender = sending ? post_ : *peer.post;
   const Post& receiver = sending ? *peer.post : post_;
+  const bool can_pull = sender.input.block >= 0, can_push = receiver.output.block >= 0;
   message.path = message.pieces.count() == 0 || receiver.staged ? Path::ring
-                 : sender.input.block >= 0                      ? Path::pull
-                 : receiver.output.block >= 0                   ? Path::push
+                 : can_push && (sweeps_ || !can_pull)           ? Path::push
+                 : can_pull                                     ? Path::pull
                                                                 : Path::ring;
   // The side that does nothing has nothing left to do, but must wait for the other before it returns.
   const bool idle_side = message.path == (sending ? Path::pull : Path::push);
-  message.total = message.path == Path::ring ? message.pieces.count() : idle_side ? 0 : 1;
+  const bool by_pieces = message.path == Path::ring || (message.path == Path::push && sweeps_);
+  message.total = idle_side ? 0 : by_pieces ? message.pieces.count() : 1;
   if (idle_side) peer.they_use_mine = true;
+  return true;
+}
+
+bool NodeExchange::complete() const {
+  const auto finished = [](const Message& message) { return message.finished(); };
+  return (!sweeps_ || swept_ == sweep_pieces_.count()) && std::all_of(sends_.begin(), sends_.end(), finished) &&
+         std::all_of(receives_.begin(), receives_.end(), finished);
+}
+
+/** Several messages with one peer share its ring, so they go one after the other. */
+class Turns {
+public:
+  template <typename Message, typename Progress> bool take(const Message& message, Progress progress) {
+    if (message.finished()) return false;
+    const uint64_t bit = uint64_t{1} << (message.peer % 64);
+    const bool moved = !(busy_ & bit) && progress();
+    if (!message.finished()) busy_ |= bit;
+    return moved;
+  }
+
+private:
+  uint64_t busy_ = 0;
+};
+
+bool NodeExchange::progress_sends(const char* input) {
+  Turns turns;
+  bool moved = false;
+  for (Message& message : sends_) moved = turns.take(message, [&] { return progress_send(message, input); }) || moved;
+  return moved;
+}
+
+bool NodeExchange::progress_receives(char* output, char* work) {
+  Turns turns;
+  bool moved = false;
+  for (size_t number = 0; number < receives_.size(); ++number) {
+    Message& message = receives_[number];
+    moved = turns.take(message, [&] { return progress_receive(message, number, output, work); }) || moved;
+  }
+  return moved;
+}
+
+bool NodeExchange::slot_free(const Message& message) const {
+  const Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
+  const uint64_t filled = pair.filled.load(std::memory_order_relaxed);
+  return filled - pair.emptied.load(std::memory_order_acquire) < Pair::slots;
+}
+
+char* NodeExchange::next_slot(const Message& message) const {
+  const int peer = peers_[message.peer].index;
+  const Pair& pair = node_->pair(node_->me(), peer);
+  return node_->slot(node_->me(), peer, pair.filled.load(std::memory_order_relaxed));
+}
+
+/** Hands over the slot that now holds a piece of `n` points. */
+void NodeExchange::pass_slot(const Message& message, const Triple& n) {
+  Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
+  const uint64_t filled = pair.filled.load(std::memory_order_relaxed);
+  pair.slot_bytes[filled % Pair::slots] = n[0] * n[1] * n[2] * item_;
+  pair.filled.store(filled + 1, std::memory_order_release);
+}
+
+bool NodeExchange::sweep_can_move() {
+  for (Message& message : sends_) {
+    if (message.path == Path::undecided && !decide(message, true)) return false;
+  }
+  if (swept_ == sweep_pieces_.count()) return false;
+  return std::all_of(sends_.begin(), sends_.end(), [&](const Message& message) {
+    return message.finished() || message.path != Path::ring || slot_free(message);
+  });
+}
+
+bool NodeExchange::progress_sweep(const char* input, char* output) {
+  if (!sweep_can_move()) return false;
+  Triple begin, n;
+  sweep_pieces_.get(swept_++, begin, n);
+  const auto add = [&](const Region& mine, const Region& theirs, void* to) {
+    n[order_[0]] = mine.n[order_[0]];
+    sweep_parts_.push_back({part_of(mine, begin, n), part_of(theirs, begin, n), to, streaming_});
+  };
+  sweep_parts_.clear();
+  if (!post_.staged && keep_from_.points() > 0) add(keep_from_, keep_to_, output);
+  for (const Message& message : sends_) {
+    if (message.finished()) continue;
+    const Peer& peer = peers_[message.peer];
+    if (message.path == Path::push) {
+      add(message.mine, message.theirs, node_->map(peer.index, peer.post->output));
+    } else {
+      n[order_[0]] = message.mine.n[order_[0]];
+      sweep_parts_.push_back({part_of(message.mine, begin, n), packed_region(n, order_, 0), next_slot(message), false});
+    }
+  }
+  std::sort(sweep_parts_.begin(), sweep_parts_.end(),
+            [](const SweepPart& a, const SweepPart& b) { return a.src.offset < b.src.offset; });
+  run_sweep(sweep_parts_, order_, item_, input);
+  for (Message& message : sends_) {
+    if (message.finished()) continue;
+    n[order_[0]] = message.mine.n[order_[0]];
+    if (message.path == Path::ring) pass_slot(message, n);
+    ++message.next;
+  }
   return true;
 }
 
@@ -150,15 +284,11 @@ bool NodeExchange::progress_send(Message& message, const char* input) {
     message.next = 1;
     return true;
   }
-  Pair& pair = node_->pair(node_->me(), peer.index);
-  const uint64_t filled = pair.filled.load(std::memory_order_relaxed);
-  if (filled - pair.emptied.load(std::memory_order_acquire) == Pair::slots) return false;
+  if (!slot_free(message)) return false;
   Triple begin, n;
   message.pieces.get(message.next, begin, n);
-  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input,
-           node_->slot(node_->me(), peer.index, filled));
-  pair.slot_bytes[filled % Pair::slots] = n[0] * n[1] * n[2] * item_;
-  pair.filled.store(filled + 1, std::memory_order_release);
+  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input, next_slot(message));
+  pass_slot(message, n);
   ++message.next;
   return true;
 }

@@ -22,12 +22,17 @@ class Pieces {
 public:
   Pieces() = default;
   Pieces(const Triple& n, const std::array<int, 3>& order, int64_t most);
+  /** Cuts between rows along order[0] only, as if those were `widest` points long. */
+  static Pieces of_rows(const Triple& n, const std::array<int, 3>& order, int64_t widest, int64_t most);
 
   int64_t count() const { return count_; }
   /** First point and extents of a piece. */
   void get(int64_t piece, Triple& begin, Triple& n) const;
 
 private:
+  Pieces(const Triple& n, const std::array<int, 3>& order) : n_(n), order_(order) {}
+  void cut(int dim, int64_t fits);
+
   Triple n_{}, step_{}, pieces_{};
   std::array<int, 3> order_{};
   int64_t count_ = 0;
@@ -60,6 +65,8 @@ struct NodeMessage {
 /**
  * Exchanges messages with ranks of the same node. Per message, whichever is possible first: the receiver reads the
  * sender's array, the sender writes the receiver's array, or the data goes through the pair's ring of slots.
+ *
+ * Where the messages are parts of the same short rows of the sender, it moves all of them in one sweep over its array.
  */
 class NodeExchange {
 public:
@@ -73,7 +80,12 @@ public:
   /** Places in the workspace for arriving data, in the order of `receives`; needed before a staged run. */
   void stage_at(std::vector<int64_t> slots) { stage_slots_ = std::move(slots); }
 
-  bool empty() const { return peers_.empty(); }
+  /**
+   * What is sent are parts of rows along order[0], the longest part on any rank `widest` points, and so is `keep_from`,
+   * which goes to `keep_to` in this rank's own output unless the run is staged. Returns whether it will be done in one
+   * sweep; if not, the caller has to copy what it keeps. All ranks must come here or none.
+   */
+  bool sweep(int64_t widest, const Region& keep_from, const Region& keep_to);
 
   /**
    * @param input_bytes, output_bytes sizes of the arrays
@@ -104,7 +116,15 @@ private:
 
   void announce(const void* input, size_t input_bytes, void* output, size_t output_bytes, bool staged);
   bool decide(Message& message, bool sending);
+  bool complete() const;
+  bool progress_sends(const char* input);
   bool progress_send(Message& message, const char* input);
+  bool sweep_can_move();
+  bool progress_sweep(const char* input, char* output);
+  bool progress_receives(char* output, char* work);
+  bool slot_free(const Message& message) const;
+  char* next_slot(const Message& message) const;
+  void pass_slot(const Message& message, const Triple& n);
   bool progress_receive(Message& message, size_t number, char* output, char* work);
   bool places_free() const;
   bool others_done() const;
@@ -119,6 +139,12 @@ private:
   std::vector<Message> sends_, receives_;
   std::vector<int64_t> stage_slots_;
   Post post_; ///< what this rank announces
+
+  bool sweeps_ = false;
+  Region keep_from_, keep_to_;
+  Pieces sweep_pieces_;
+  int64_t swept_ = 0;
+  std::vector<SweepPart> sweep_parts_;
 };
 
 /** Waits a moment: briefly at first, then giving the core to others. */
@@ -140,27 +166,11 @@ void NodeExchange::run(const void* input, size_t input_bytes, void* output, size
   const char* in = static_cast<const char*>(input);
   char* out = static_cast<char*>(output);
   char* scratch = static_cast<char*>(work);
-  for (bool complete = false; !complete;) {
-    complete = true;
-    bool moved = false;
-    // Several messages with one peer share its ring, so they go one after the other.
-    uint64_t busy_sends = 0, busy_receives = 0;
-    for (Message& message : sends_) {
-      if (message.finished()) continue;
-      complete = false;
-      const uint64_t bit = uint64_t{1} << (message.peer % 64);
-      if (!(busy_sends & bit)) moved = progress_send(message, in) || moved;
-      if (!message.finished()) busy_sends |= bit;
-    }
-    for (size_t number = 0; number < receives_.size(); ++number) {
-      Message& message = receives_[number];
-      if (message.finished()) continue;
-      complete = false;
-      const uint64_t bit = uint64_t{1} << (message.peer % 64);
-      if (!(busy_receives & bit)) moved = progress_receive(message, number, out, scratch) || moved;
-      if (!message.finished()) busy_receives |= bit;
-    }
-    if (moved || complete || idle()) {
+  for (;;) {
+    bool moved = sweeps_ ? progress_sweep(in, out) : progress_sends(in);
+    moved = progress_receives(out, scratch) || moved;
+    if (complete()) break;
+    if (moved || idle()) {
       patience.reset();
     } else {
       patience.pause();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "copy/cache.h"
 #include "exchange/exchange.h"
 
 namespace cudecomp {
@@ -22,7 +23,8 @@ TransposeExchange::TransposeExchange(const TransposePlans& near_plans, int me, c
       messages_(channel.comm, channel.type, channel.item, channel.largest_message), in_place_(in_place) {
   int64_t points = 0;
   for (const TransposePeer& peer : plan_.peers) points += peer.send.points();
-  streaming_ = points * channel.item >= streaming_threshold;
+  const int64_t share = cache_share(channel.node ? channel.node->size() : 1);
+  streaming_ = points * channel.item >= streaming_threshold(share, plan_.turns);
 
   for (int member = 0; member < static_cast<int>(plan_.peers.size()); ++member) {
     const TransposePeer& boxes = plan_.peers[member];
@@ -84,6 +86,7 @@ void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
   if (sends.empty()) return;
   near_ = std::make_unique<NodeExchange>(channel_.node, sends, receives, plan_.piece_order, item, streaming_);
   near_->stage_at(std::move(stage));
+  sweeps_ = plan_.parts_of_rows && near_->sweep(plan_.widest_part, mine.send, mine.recv);
 }
 
 Traffic TransposeExchange::traffic() const {

@@ -43,7 +43,10 @@ struct TransposePlan {
   std::array<int, 3> message_order; ///< order of the points in messages, alike on all ranks
   std::array<int, 3> piece_order;   ///< axes to keep whole when a message is cut: those contiguous on either side first
   int64_t largest_message;          ///< points of the largest message between any two ranks of the group
-  int64_t work_size;                ///< elements of workspace, slots included
+  int64_t widest_part;              ///< points along the input axis of the widest message, alike on all ranks
+  bool turns;                       ///< the axes contiguous in the input and in the output differ
+  bool parts_of_rows; ///< the messages of a rank share its rows: they cut the axis contiguous on both sides
+  int64_t work_size;  ///< elements of workspace, slots included
 };
 
 /** One direction of a halo update: what leaves, what arrives. */

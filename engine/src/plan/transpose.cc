@@ -78,6 +78,9 @@ TransposePlan plan_transpose(const Decomposition& decomposition, int row, int co
     widest_from = std::max(widest_from, cut_from.count(member));
     widest_to = std::max(widest_to, cut_to.count(member));
   }
+  plan.widest_part = widest_from;
+  plan.turns = shape.input_order[0] != shape.output_order[0];
+  plan.parts_of_rows = !plan.turns && shape.input_order[0] == shape.from;
   plan.largest_message = widest_from * widest_to * mine_in.n[third];
   return plan;
 }

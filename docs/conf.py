@@ -61,6 +61,11 @@ def list_members(app, what, name, obj, options, lines):
     lines[first:] = [*listed, ""]
 
 
+def show_public_base(app, name, obj, options, bases):
+    if isinstance(obj, type) and issubclass(obj, enum.IntEnum):
+        bases[:] = [enum.IntEnum]
+
+
 # Napoleon takes what stands before a colon in the docstring of an attribute for a type. Here it is part of the
 # sentence: such docstrings pass it unchanged.
 sentences = {}
@@ -77,6 +82,7 @@ def show_sentence(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    app.connect("autodoc-process-bases", show_public_base)
     app.connect("autodoc-process-docstring", list_members, priority=50)
     app.connect("autodoc-process-docstring", hide_sentence, priority=100)
     app.connect("autodoc-process-docstring", show_sentence, priority=900)

@@ -37,6 +37,7 @@ TESTS = (
     "tests/mpi/test_errors.py",
     "tests/mpi/test_check.py",
     "tests/mpi/test_autotune.py",
+    "tests/mpi/test_performance_report.py",
     "tests/mpi/test_c_interface.py",
 )
 

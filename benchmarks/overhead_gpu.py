@@ -75,6 +75,8 @@ def measure_gpu(rounds: int, calls: int) -> None:
             added = nanoseconds(statement, names, rounds, calls) - loop - bare[call]
             show(f"{title:42}", added, BUDGET, "ns", bare[call])
         device.sync()
+        names |= {"empty": cupy.empty, "shape": x.shape}
+        print(f"\nfor comparison, cupy.empty: {nanoseconds('empty(shape)', names, rounds, calls) - loop:.0f} ns")
 
 
 def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int, calls: int) -> dict[str, float]:

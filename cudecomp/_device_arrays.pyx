@@ -198,7 +198,7 @@ cdef object element_type(object typestr, object descr, str name):
 cdef int read_triple(object values, int64_t* numbers, int* count) except -1:
     """The first three of a sequence of ints, and how many there are."""
     cdef int i
-    cdef tuple items = values if isinstance(values, tuple) else tuple(values)
+    cdef tuple items = <tuple>values if isinstance(values, tuple) else tuple(values)  # torch.Size is one, too
     count[0] = len(items)
     for i in range(min(count[0], 3)):
         numbers[i] = items[i]

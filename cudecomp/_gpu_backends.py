@@ -3,7 +3,7 @@
 """What the backends of NVIDIA's library want, and what they can do."""
 
 from cudecomp._config import GridDescAutotuneOptions, GridDescConfig
-from cudecomp._enums import HaloCommBackend, TransposeCommBackend
+from cudecomp._enums import AutotuneGridMode, HaloCommBackend, TransposeCommBackend
 from cudecomp._errors import InvalidUsageError, NotSupportedError
 
 _Backend = TransposeCommBackend | HaloCommBackend
@@ -46,6 +46,12 @@ def check_backends(
     `shared` tells which ranks share a GPU, and is empty if each has its own.
     """
     used = _families(config, options)
+    if options is not None and not mpi_takes_memory and _tunes_transposes(config, options):
+        raise NotSupportedError(
+            "NVIDIA's library hands GPU memory to MPI when it has tuned transposes, whatever the backends, and this MPI "
+            "says that it does not take it; set pdims and transpose_comm_backend, tune for halos alone "
+            "(AutotuneGridMode.HALO), or use an MPI that was built with CUDA"
+        )
     if nranks > 1 and "MPI" in used and not mpi_takes_memory:
         raise NotSupportedError(
             "MPI backends hand GPU memory to MPI, and this MPI says that it does not take it; set "
@@ -57,6 +63,11 @@ def check_backends(
             f"{shared} use the same GPU, but NCCL needs one for each rank; choose a device for each rank before making "
             "the Handle, for example cuda.core.Device(rank % number of GPUs).set_current(), or use MPI backends"
         )
+
+
+def _tunes_transposes(config: GridDescConfig, options: GridDescAutotuneOptions) -> bool:
+    tunes_grid = not any(config.pdims.tolist()) and options.grid_mode == AutotuneGridMode.TRANSPOSE
+    return bool(options.autotune_transpose_backend) or tunes_grid
 
 
 def _families(config: GridDescConfig, options: GridDescAutotuneOptions | None) -> set[str]:

@@ -349,6 +349,18 @@ def test_an_mpi_without_cuda(gpu: Any, handle: Any, comm: MPI.Comm, monkeypatch:
         handle.create_grid(config, options)
 
 
+def test_tuning_transposes_with_an_mpi_without_cuda(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVIDIA's library then calls MPI with GPU memory, whatever the backends."""
+    monkeypatch.setattr("cudecomp._core.mpi_takes_gpu_memory", lambda: False)
+    config = cudecomp.GridDescConfig(gdims=(8, 8, 8))
+    for options in (
+        cudecomp.GridDescAutotuneOptions(autotune_transpose_backend=True, disable_mpi_backends=True),
+        cudecomp.GridDescAutotuneOptions(),
+    ):
+        with pytest.raises(cudecomp.NotSupportedError, match=r"hands GPU memory to MPI when it has tuned transposes"):
+            handle.create_grid(config, options)
+
+
 # --- what the library does that the package evens out
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import cudecomp
+from cudecomp._gpu_backends import mpi_takes_gpu_memory
 from tests.mpi.support import EXAMPLE_RUNS, load_example
 
 pytestmark = pytest.mark.only_gpu
@@ -21,7 +23,16 @@ def test_program_for_gpus(device: Any, capsys: pytest.CaptureFixture[str], name:
     assert code == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "arguments"), [*EXAMPLE_RUNS, ("autotuned", "--grid 16 12 20 --trials 1")])
+@pytest.mark.parametrize(("name", "arguments"), EXAMPLE_RUNS)
 def test_program(device: Any, capsys: pytest.CaptureFixture[str], name: str, arguments: str) -> None:
     code = load_example(name).main([*arguments.split(), "--device", "gpu"])
     assert code == 0, capsys.readouterr().out
+
+
+def test_autotuned(device: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--grid", "16", "12", "20", "--trials", "1", "--device", "gpu"]
+    if mpi_takes_gpu_memory():
+        assert load_example("autotuned").main(arguments) == 0, capsys.readouterr().out
+        return
+    with pytest.raises(cudecomp.NotSupportedError, match=r"hands GPU memory to MPI when it has tuned transposes"):
+        load_example("autotuned").main(arguments)

@@ -17,6 +17,7 @@ from mpi4py import MPI
 import cudecomp
 from cudecomp import HaloCommBackend, TransposeCommBackend
 from cudecomp._cupy import external_stream
+from cudecomp._gpu_backends import mpi_takes_gpu_memory
 
 pytestmark = pytest.mark.only_gpu
 
@@ -340,6 +341,13 @@ def test_autotuning(handle: Any, device: Any) -> None:
         autotune_transpose_backend=True, autotune_halo_backend=True, halo_extents=(1, 1, 1),
         disable_mpi_backends=True, disable_nvshmem_backends=True,
     )  # fmt: skip
+    if not mpi_takes_gpu_memory():
+        with pytest.raises(cudecomp.NotSupportedError, match=r"hands GPU memory to MPI when it has tuned transposes"):
+            handle.create_grid(config, options)
+        # Halos alone can be tuned: the process grid, too.
+        options.autotune_transpose_backend = False
+        options.grid_mode = cudecomp.AutotuneGridMode.HALO
+        config.transpose_comm_backend = TransposeCommBackend.NCCL
     with handle.create_grid(config, options) as grid:
         assert int(np.prod(config.pdims)) == handle.nranks
         assert config.transpose_comm_backend.name.startswith("NCCL")

@@ -46,14 +46,14 @@ def parts_of(axis: int, dim: int, pdims: Sequence[int]) -> int:
     return pdims[0] if dim == over_rows else pdims[1]
 
 
-def cuts(points: int, distributed: int, parts: int) -> list[range]:
-    """The global indices that each part of an axis owns, in order; parts may be empty."""
+def part_of(points: int, distributed: int, parts: int, part: int) -> range:
+    """The global indices that one part of an axis owns; it may be empty."""
     each, larger = divmod(distributed, parts)
-    lengths = [each + (part < larger) for part in range(parts)]
-    last = max(part for part, length in enumerate(lengths) if length)
-    lengths[last] += points - distributed
-    starts = [sum(lengths[:part]) for part in range(parts)]
-    return [range(start, start + length) for start, length in zip(starts, lengths, strict=True)]
+    start = part * each + min(part, larger)
+    stop = start + each + (part < larger)
+    last = min(parts, distributed) - 1
+    surplus = points - distributed
+    return range(start + surplus * (part > last), stop + surplus * (part >= last))
 
 
 def place_of(rank: int, pdims: Sequence[int], col_major: bool) -> tuple[int, int]:
@@ -66,6 +66,13 @@ def place_of(rank: int, pdims: Sequence[int], col_major: bool) -> tuple[int, int
     return row, col
 
 
+def rank_of(place: tuple[int, int], pdims: Sequence[int], col_major: bool) -> int:
+    """The rank at a (row, column) of the process grid."""
+    rows, cols = pdims
+    row, col = place
+    return col * rows + row if col_major else row * cols + col
+
+
 def owned_box(
     axis: int, place: tuple[int, int], gdims: Sequence[int], distributed: Sequence[int], pdims: Sequence[int]
 ) -> tuple[range, range, range]:
@@ -74,7 +81,7 @@ def owned_box(
     box = []
     for dim in range(3):
         part = 0 if dim == axis else place[0] if dim == over_rows else place[1]
-        box.append(cuts(gdims[dim], distributed[dim], parts_of(axis, dim, pdims))[part])
+        box.append(part_of(gdims[dim], distributed[dim], parts_of(axis, dim, pdims), part))
     return box[0], box[1], box[2]
 
 

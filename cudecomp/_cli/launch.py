@@ -182,23 +182,31 @@ class Watchdog:
         self._comm = comm
         self._seconds = seconds
         self._timer: threading.Timer | None = None
-        self.note = ""  # what this rank has met and the others do not know yet
+        self._name = ""
 
     def step(self, name: str) -> None:
         """Begins a step; the previous one, if any, is over."""
-        self.stop()
-        self._timer = threading.Timer(self._seconds, self._end, [name])
-        self._timer.daemon = True
-        self._timer.start()
+        self._name = name
+        told = f"not done after {self._seconds:g} s; it waits for another rank, or for a message that is lost"
+        self._start(self._seconds, told)
+
+    def failed(self, problem: str) -> None:
+        """Tells that this rank is out of the step. Where the others are, too, `stop` or the next step comes soon."""
+        self._start(min(self._seconds, GRACE), f"it has met: {problem}")
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self.note = None, ""
+        self._timer = None
 
-    def _end(self, name: str) -> None:
-        told = f"it had met: {self.note}" if self.note else "it waits for another rank, or for a message that is lost"
-        print(f"cudecomp: rank {self._comm.rank}: {name} not done after {self._seconds:g} s; {told}", file=sys.stderr)
+    def _start(self, seconds: float, told: str) -> None:
+        self.stop()
+        self._timer = threading.Timer(seconds, self._end, [told])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _end(self, told: str) -> None:
+        print(f"cudecomp: rank {self._comm.rank}, {self._name}: {told}", file=sys.stderr)
         sys.stderr.flush()
         time.sleep(1.0)  # for the others to say where they are
         self._comm.Abort(WRONG)

@@ -125,11 +125,25 @@ def test_watchdog_ends_all_ranks(monkeypatch, capfd):
     comm.Abort = ended.append
     watchdog = Watchdog(comm, 0.01)
     watchdog.step("transposes (1 x 2)")
-    watchdog.note = "ValueError: no"
     watchdog._timer.join()
     assert ended == [1, 1]
-    expected = "cudecomp: rank 1: transposes (1 x 2) not done after 0.01 s; it had met: ValueError: no\n"
-    assert capfd.readouterr().err == expected
+    told = "not done after 0.01 s; it waits for another rank, or for a message that is lost"
+    assert capfd.readouterr().err == f"cudecomp: rank 1, transposes (1 x 2): {told}\n"
+
+
+def test_a_rank_that_leaves_a_step_alone_ends_all_ranks_soon(monkeypatch, capfd):
+    ended = []
+    monkeypatch.setattr(launch, "GRACE", 0.01)
+    monkeypatch.setattr(launch.os, "_exit", ended.append)
+    monkeypatch.setattr(launch.time, "sleep", lambda seconds: None)
+    comm = FakeComm()
+    comm.Abort = ended.append
+    watchdog = Watchdog(comm, 100)
+    watchdog.step("transposes (1 x 2)")
+    watchdog.failed("ValueError: no")
+    watchdog._timer.join()
+    assert ended == [1, 1]
+    assert capfd.readouterr().err == "cudecomp: rank 1, transposes (1 x 2): it has met: ValueError: no\n"
 
 
 def test_watchdog_leaves_steps_that_end_alone():

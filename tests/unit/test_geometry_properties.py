@@ -154,6 +154,7 @@ def test_geometry_of_the_package_is_that_of_the_reference(data: st.DataObject) -
     for axis, rank in itertools.product(range(3), range(6)):
         pencil = decomposition.pencil(axis, rank)
         box = geometry.owned_box(axis, geometry.place_of(rank, pdims, col_major), gdims, distributed, pdims)
+        assert geometry.rank_of(geometry.place_of(rank, pdims, col_major), pdims, col_major) == rank
         assert [part.start for part in box] == list(pencil.lo)
         assert [part.stop for part in box] == list(pencil.hi)
         order = geometry.memory_order(axis, (False,) * 3, decomposition.mem_order)

@@ -6,7 +6,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +35,41 @@ def test_every_environment_variable_is_documented() -> None:
     assert len(names) > 10
     page = (DOCS / "environment.md").read_text()
     assert not {name for name in names if f"`{name}`" not in page}
+
+
+def test_links_of_pages_outside_the_documentation_lead_somewhere() -> None:
+    # Sphinx looks after those inside.
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"):
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_environment_files_ask_for_what_the_package_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    conda = (ROOT / "environments" / "conda.yml").read_text()
+    for need in [
+        *project["dependencies"],
+        *(need for extra in ("io", "cli", "plot", "examples") for need in extras[extra]),
+    ]:
+        assert re.search(rf"^  - {re.escape(need)}(=|$)", conda, re.MULTILINE), f"conda.yml has no line for {need}"
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert all(f"  - {need}\n" in conda for need in build)
+    named = re.search(r"^\.\[(.+)\]$", (ROOT / "environments" / "pip.txt").read_text(), re.MULTILINE)
+    assert named
+    assert set(named[1].split(",")) <= set(extras)
+
+
+@pytest.mark.parametrize("script", ["pencils.py", "concepts.py"])
+def test_pictures_can_be_drawn_again(script: str, tmp_path: Path) -> None:
+    folder = DOCS / "images"
+    target = tmp_path / "pencils.svg" if script == "pencils.py" else tmp_path
+    subprocess.run([sys.executable, folder / script, target], check=True, timeout=100)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == (
+        {"pencils.svg"} if script == "pencils.py" else {"process_grid.svg", "memory_orders.svg", "halo.svg"}
+    )
+    assert all((folder / name).exists() for name in drawn)
 
 
 def grid_of(handle: cudecomp.Handle, **fields: object) -> cudecomp.GridDesc:

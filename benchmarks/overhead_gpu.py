@@ -49,8 +49,8 @@ def measure_gpu(rounds: int, calls: int) -> None:
             ("CuPy, cuda.core stream", "grid.transpose_x_to_y(x, y, stream=s)", "transpose"),
             ("CuPy, CuPy stream", "grid.transpose_x_to_y(x, y, stream=cs)", "transpose"),
             ("CuPy, int stream", "grid.transpose_x_to_y(x, y, stream=n)", "transpose"),
-            ("CuPy, current stream", "grid.transpose_x_to_y(x, y)", "transpose"),
-            ("CuPy, new output, current stream", "grid.transpose_x_to_y(x)", "transpose"),
+            ("CuPy, current stream", "grid.transpose_x_to_y(x, y)", "on stream 0"),
+            ("CuPy, new output, current stream", "grid.transpose_x_to_y(x)", "on stream 0"),
             ("bare objects, int stream", "grid.transpose_x_to_y(bx, by, stream=n)", "transpose"),
             ("CuPy, halo update, one dim", "grid.update_halos_x(h, halo, periods, 0, stream=s)", "update"),
         ]
@@ -64,7 +64,7 @@ def measure_gpu(rounds: int, calls: int) -> None:
             rows += [
                 ("PyTorch, int stream, nothing to do", "grid.transpose_x_to_y(tx, tx, stream=n)", "nothing"),
                 ("PyTorch, PyTorch stream", "grid.transpose_x_to_y(tx, ty, stream=ts)", "transpose"),
-                ("PyTorch, default stream", "grid.transpose_x_to_y(tx, ty)", "transpose"),
+                ("PyTorch, default stream", "grid.transpose_x_to_y(tx, ty)", "on stream 0"),
             ]
         with tempfile.TemporaryDirectory() as folder:
             bare = bare_times(compile_loops(Path(folder)), config, names, rounds, calls)
@@ -93,7 +93,7 @@ def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int, call
     x, y, h = (names[name].data.ptr for name in "xyh")
     transpose, update = functions["cudecompTransposeXToY"], functions["cudecompUpdateHalosX"]
 
-    def time_transpose(source: int, target: int) -> float:
+    def time_transpose(source: int, target: int, stream: int | None = stream) -> float:
         arguments = (transpose, handle, grid, source, target, work, stream, calls)
         return lowest(loops.time_transpose, *arguments, rounds=rounds)
 
@@ -103,6 +103,7 @@ def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int, call
     times = {
         "nothing": time_transpose(x, x),
         "transpose": time_transpose(x, y),
+        "on stream 0": time_transpose(x, y, None),
         "update": time_update(0),
     }
     cupy.cuda.runtime.deviceSynchronize()

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Never, Self, SupportsIndex, TypeAlias, TypeVar, final
+from typing import Any, Never, Protocol, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,13 @@ from cudecomp._performance import PerformanceReport
 
 __all__ = ["GridDesc", "Handle"]
 
-_Scalar = TypeVar("_Scalar", bound=np.generic)
+class _DeviceArray(Protocol):
+    """CuPy's, PyTorch's and other arrays on a GPU."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+_Array = TypeVar("_Array", bound=npt.NDArray[Any] | _DeviceArray)
 _Extents: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 _Periods: TypeAlias = Sequence[bool | np.bool_] | npt.NDArray[np.bool_]
 
@@ -139,10 +145,11 @@ class GridDesc:
         halo_extents: _Extents | None = None,
         padding: _Extents | None = None,
     ) -> float: ...
+    @overload
     def transpose_x_to_y(
         self,
-        input: npt.NDArray[_Scalar],
-        out: npt.NDArray[_Scalar] | None = None,
+        input: _Array,
+        out: None = None,
         *,
         dtype: DataType | None = None,
         input_halo_extents: _Extents | None = None,
@@ -150,11 +157,25 @@ class GridDesc:
         input_padding: _Extents | None = None,
         output_padding: _Extents | None = None,
         stream: object = None,
-    ) -> npt.NDArray[_Scalar]: ...
+    ) -> _Array: ...
+    @overload
+    def transpose_x_to_y(
+        self,
+        input: npt.NDArray[Any] | _DeviceArray,
+        out: _Array,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> _Array: ...
+    @overload
     def transpose_y_to_z(
         self,
-        input: npt.NDArray[_Scalar],
-        out: npt.NDArray[_Scalar] | None = None,
+        input: _Array,
+        out: None = None,
         *,
         dtype: DataType | None = None,
         input_halo_extents: _Extents | None = None,
@@ -162,11 +183,25 @@ class GridDesc:
         input_padding: _Extents | None = None,
         output_padding: _Extents | None = None,
         stream: object = None,
-    ) -> npt.NDArray[_Scalar]: ...
+    ) -> _Array: ...
+    @overload
+    def transpose_y_to_z(
+        self,
+        input: npt.NDArray[Any] | _DeviceArray,
+        out: _Array,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> _Array: ...
+    @overload
     def transpose_z_to_y(
         self,
-        input: npt.NDArray[_Scalar],
-        out: npt.NDArray[_Scalar] | None = None,
+        input: _Array,
+        out: None = None,
         *,
         dtype: DataType | None = None,
         input_halo_extents: _Extents | None = None,
@@ -174,11 +209,25 @@ class GridDesc:
         input_padding: _Extents | None = None,
         output_padding: _Extents | None = None,
         stream: object = None,
-    ) -> npt.NDArray[_Scalar]: ...
+    ) -> _Array: ...
+    @overload
+    def transpose_z_to_y(
+        self,
+        input: npt.NDArray[Any] | _DeviceArray,
+        out: _Array,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> _Array: ...
+    @overload
     def transpose_y_to_x(
         self,
-        input: npt.NDArray[_Scalar],
-        out: npt.NDArray[_Scalar] | None = None,
+        input: _Array,
+        out: None = None,
         *,
         dtype: DataType | None = None,
         input_halo_extents: _Extents | None = None,
@@ -186,10 +235,23 @@ class GridDesc:
         input_padding: _Extents | None = None,
         output_padding: _Extents | None = None,
         stream: object = None,
-    ) -> npt.NDArray[_Scalar]: ...
+    ) -> _Array: ...
+    @overload
+    def transpose_y_to_x(
+        self,
+        input: npt.NDArray[Any] | _DeviceArray,
+        out: _Array,
+        *,
+        dtype: DataType | None = None,
+        input_halo_extents: _Extents | None = None,
+        output_halo_extents: _Extents | None = None,
+        input_padding: _Extents | None = None,
+        output_padding: _Extents | None = None,
+        stream: object = None,
+    ) -> _Array: ...
     def update_halos_x(
         self,
-        input: npt.NDArray[Any],
+        input: npt.NDArray[Any] | _DeviceArray,
         halo_extents: _Extents,
         halo_periods: _Periods | None = None,
         dim: SupportsIndex | None = None,
@@ -200,7 +262,7 @@ class GridDesc:
     ) -> None: ...
     def update_halos_y(
         self,
-        input: npt.NDArray[Any],
+        input: npt.NDArray[Any] | _DeviceArray,
         halo_extents: _Extents,
         halo_periods: _Periods | None = None,
         dim: SupportsIndex | None = None,
@@ -211,7 +273,7 @@ class GridDesc:
     ) -> None: ...
     def update_halos_z(
         self,
-        input: npt.NDArray[Any],
+        input: npt.NDArray[Any] | _DeviceArray,
         halo_extents: _Extents,
         halo_periods: _Periods | None = None,
         dim: SupportsIndex | None = None,

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """New arrays on the GPU. They are CuPy's, which is imported only when an array is asked for."""
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +18,13 @@ def new_array(shape: tuple[int, ...], size: int, dtype: "np.dtype[Any]", stream:
     The memory comes from CuPy's standard pool, whatever allocator is set: what the pool hands out on a stream is ready
     for use on it, and stays valid for work enqueued there before the array dies.
     """
-    ndarray, pool, current_stream = _parts()
+    ndarray, allocate, allocator, current_stream = _parts()
     if stream is None or stream == current_stream().ptr:
-        memory = pool.malloc(size * dtype.itemsize)
-    else:
-        with external_stream(_cupy(), stream):
-            memory = pool.malloc(size * dtype.itemsize)
-    return ndarray(shape, dtype, memory)
+        if allocator() == allocate:  # the usual case, and CuPy's own way is the fastest
+            return ndarray(shape, dtype)
+        return ndarray(shape, dtype, allocate(size * dtype.itemsize))
+    with external_stream(_cupy(), stream):
+        return ndarray(shape, dtype, allocate(size * dtype.itemsize))
 
 
 def external_stream(cupy: Any, handle: int) -> Any:
@@ -45,11 +44,20 @@ class _Handle:
         return 0, self._handle
 
 
-@cache
-def _parts() -> tuple[Any, Any, Any]:
-    """What is looked up once: the type of arrays, the standard pool, and the current stream's function."""
+_known: tuple[Any, Any, Any, Any] | None = None
+
+
+def _parts() -> tuple[Any, Any, Any, Any]:
+    """What is looked up once: the type of arrays, the standard allocator, and what tells allocator and stream."""
+    global _known
+    if _known is None:
+        _known = _look_up()
+    return _known
+
+
+def _look_up() -> tuple[Any, Any, Any, Any]:
     cupy = _cupy()
-    return cupy.ndarray, cupy.get_default_memory_pool(), cupy.cuda.get_current_stream
+    return cupy.ndarray, cupy.get_default_memory_pool().malloc, cupy.cuda.get_allocator, cupy.cuda.get_current_stream
 
 
 def _cupy() -> "types.ModuleType":

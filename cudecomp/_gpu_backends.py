@@ -48,8 +48,8 @@ def check_backends(
     used = _families(config, options)
     if options is not None and not mpi_takes_memory and _tunes_transposes(config, options):
         raise NotSupportedError(
-            "NVIDIA's library hands GPU memory to MPI when it has tuned transposes, whatever the backends, and this MPI "
-            "says that it does not take it; set pdims and transpose_comm_backend, tune for halos alone "
+            "NVIDIA's library hands GPU memory to MPI when it has tuned transposes, whatever the backends, and this "
+            "MPI says that it does not take it; set pdims and transpose_comm_backend, tune for halos alone "
             "(AutotuneGridMode.HALO), or use an MPI that was built with CUDA"
         )
     if nranks > 1 and "MPI" in used and not mpi_takes_memory:

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -192,27 +189,3 @@ def test_new_outputs_come_from_the_standard_pool(grid: Any, device: Any) -> None
     for array in (out, also):
         assert isinstance(array.data.mem, cupy.cuda.memory.PooledMemory)
     stream.synchronize()
-
-
-def test_nothing_is_imported(comm: MPI.Comm) -> None:
-    """Packages that the program has not imported stay out."""
-    if comm.rank == 0:
-        program = """
-            import sys
-            import cupy
-            from mpi4py import MPI
-            before = sys.modules.keys() & {"torch", "jax", "numba", "cuda.core"}
-            import cudecomp
-            with cudecomp.Handle(MPI.COMM_SELF) as handle:
-                config = cudecomp.GridDescConfig(gdims=(8, 8, 8), pdims=(1, 1))
-                with handle.create_grid(config) as grid:
-                    grid.transpose_x_to_y(cupy.zeros(grid.get_pencil_info(0).shape))
-            print(*(sys.modules.keys() & {"torch", "jax", "numba", "cuda.core"} - before))
-        """
-        launcher = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "MPI_")
-        alone = {name: value for name, value in __import__("os").environ.items() if not name.startswith(launcher)}
-        alone |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        command = [sys.executable, "-c", textwrap.dedent(program)]
-        done = subprocess.run(command, env=alone, capture_output=True, text=True, timeout=100, check=False)
-        assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
-    comm.Barrier()

@@ -121,6 +121,8 @@ def check_installed(wheel, folder):
     if info["library"]["kind"] != "builtin" or info["error"] is not None:
         sys.exit(f"the installed package uses another library than its own: {info}")
     print(f"installed: {info['library']['path']}")
+    # With none of the optional packages.
+    run(python, "-m", "cudecomp", "check", folder=folder)
     size, version = run(python, program, folder=folder).split()
     if (int(size), version) != (8, info["cudecomp"]):
         sys.exit(f"the installed package computes {size} and is {version}")

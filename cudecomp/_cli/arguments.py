@@ -8,6 +8,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from cudecomp._cli.arrays import Arrays
 from cudecomp._config import GridDescConfig
 from cudecomp._enums import DataType, HaloCommBackend, RankOrder, TransposeCommBackend
 
@@ -146,6 +147,13 @@ def config_of(options: argparse.Namespace) -> GridDescConfig:
     if options.memory_order:
         config.transpose_mem_order = options.memory_order
     return config
+
+
+def set_backends(config: GridDescConfig, options: argparse.Namespace, arrays: Arrays) -> None:
+    """Those of --transpose-backend and --halo-backend, or what suits the arrays."""
+    transposes, halos = arrays.backends()
+    config.transpose_comm_backend = transposes if options.transpose_backend is None else options.transpose_backend
+    config.halo_comm_backend = halos if options.halo_backend is None else options.halo_backend
 
 
 def axes_flags(axes: Sequence[str]) -> tuple[bool, bool, bool]:

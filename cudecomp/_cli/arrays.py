@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cudecomp._cli.extras import require
+from cudecomp._enums import HaloCommBackend, TransposeCommBackend
 from cudecomp_bindings._internal import cudecomp as loader
 
 if TYPE_CHECKING:
@@ -18,10 +19,16 @@ HostArray = npt.NDArray[Any]
 
 
 class Arrays:
-    """Makes arrays, fills them from host memory and reads them back; `xp` is numpy or cupy."""
+    """Makes arrays, fills them from host memory and reads them back.
 
-    def __init__(self, xp: ModuleType) -> None:
+    Args:
+        xp: The module numpy or cupy.
+        own_gpu: Whether each rank has a GPU of its own; does not matter on the host.
+    """
+
+    def __init__(self, xp: ModuleType, own_gpu: bool = True) -> None:
         self.xp = xp
+        self.own_gpu = own_gpu
         self.on_gpu = xp is not np
         self.name = "CuPy" if self.on_gpu else "NumPy"
 
@@ -36,6 +43,12 @@ class Arrays:
     def get(self, array: Any) -> HostArray:
         """A copy of an array in host memory; waits for what has been enqueued before."""
         return np.array(array) if not self.on_gpu else self.xp.asnumpy(array)
+
+    def backends(self) -> tuple[TransposeCommBackend, HaloCommBackend]:
+        """Backends that work most widely: NCCL's on GPUs, whose memory many MPIs do not take."""
+        if self.on_gpu and self.own_gpu:
+            return TransposeCommBackend.NCCL, HaloCommBackend.NCCL
+        return TransposeCommBackend.MPI_P2P, HaloCommBackend.MPI
 
     def synchronize(self) -> None:
         """Waits until all work on the current stream has ended: before a clock is read."""
@@ -54,6 +67,8 @@ def choose(comm: "MPI.Intracomm") -> Arrays:
     from mpi4py import MPI
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    cupy.cuda.Device(node.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    devices = cupy.cuda.runtime.getDeviceCount()
+    cupy.cuda.Device(node.rank % devices).use()
+    own_gpu = not comm.allreduce(node.size > devices, MPI.LOR)
     node.Free()
-    return Arrays(cupy)
+    return Arrays(cupy, own_gpu)

@@ -121,12 +121,12 @@ def run(options: argparse.Namespace) -> int:
 
 def autotune(comm: "MPI.Intracomm", printer: Printer, options: argparse.Namespace) -> int:
     """Measures, prints, saves and draws; the exit code. Collective over `comm`."""
-    config, tuning = config_of(options), tuning_of(options)
+    config, tuning = arguments.config_of(options), tuning_of(options)
     if not tunes(config, tuning):
         raise CommandError("nothing is left to choose; leave out --pdims, or a backend", USAGE)
     if options.plot:
         on_first_rank(comm, drawing)
-    choose(comm)
+    arguments.set_backends(config, options, choose(comm))
     progress = shows_progress(comm, options.progress)
     with filters(options), Handle(comm) as handle, handle.create_grid(config, tuning, progress=progress) as grid:
         report, chosen = grid.autotune_report, grid.get_config()
@@ -141,16 +141,6 @@ def autotune(comm: "MPI.Intracomm", printer: Printer, options: argparse.Namespac
     else:
         tell(printer, report, chosen, options)
     return DONE
-
-
-def config_of(options: argparse.Namespace) -> GridDescConfig:
-    """The configuration that the arguments leave open in part."""
-    config = arguments.config_of(options)
-    if options.transpose_backend is not None:
-        config.transpose_comm_backend = options.transpose_backend
-    if options.halo_backend is not None:
-        config.halo_comm_backend = options.halo_backend
-    return config
 
 
 def tuning_of(options: argparse.Namespace) -> GridDescAutotuneOptions:

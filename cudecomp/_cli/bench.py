@@ -36,9 +36,11 @@ AT_A_TIME = 2**20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_grid(parser, "process grid (default: the one closest to a square)")
     parser.add_argument(
-        "--transpose-backend", type=arguments.transpose_backend, metavar="NAME", help="default: MPI_P2P"
+        "--transpose-backend", type=arguments.transpose_backend, metavar="NAME", help="default: MPI_P2P, on GPUs NCCL"
     )
-    parser.add_argument("--halo-backend", type=arguments.halo_backend, metavar="NAME", help="default: MPI")
+    parser.add_argument(
+        "--halo-backend", type=arguments.halo_backend, metavar="NAME", help="default: MPI, on GPUs NCCL"
+    )
     arguments.add_dtype(parser)
     parser.add_argument(
         "--halo-extents",
@@ -112,8 +114,8 @@ def bench(comm: "MPI.Intracomm", printer: Printer, options: argparse.Namespace) 
     """Times, prints and draws; the exit code. Collective over `comm`."""
     if options.plot:
         on_first_rank(comm, drawing)
-    config = config_of(options, comm.size)
     arrays = choose(comm)
+    config = config_of(options, comm.size, arrays)
     with (
         Handle(comm) as handle,
         handle.create_grid(config) as grid,
@@ -141,14 +143,11 @@ def bench(comm: "MPI.Intracomm", printer: Printer, options: argparse.Namespace) 
     return DONE
 
 
-def config_of(options: argparse.Namespace, ranks: int) -> GridDescConfig:
+def config_of(options: argparse.Namespace, ranks: int, arrays: Arrays) -> GridDescConfig:
     config = arguments.config_of(options)
     if options.pdims is None:
         config.pdims = geometry.squarest(ranks)
-    if options.transpose_backend is not None:
-        config.transpose_comm_backend = options.transpose_backend
-    if options.halo_backend is not None:
-        config.halo_comm_backend = options.halo_backend
+    arguments.set_backends(config, options, arrays)
     return config
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudecomp._cli import arguments, facts
-from cudecomp._cli.arrays import choose
+from cudecomp._cli.arrays import Arrays, choose
 from cudecomp._cli.facts import Facts
 from cudecomp._cli.findings import Finding, diagnose
 from cudecomp._cli.launch import DONE, WRONG, Watchdog, run_alone, run_on_all_ranks
@@ -53,9 +53,10 @@ def check(comm: "MPI.Intracomm", printer: Printer, as_json: bool = False, timeou
     outcomes: list[Outcome] = []
     # Everyone sees the same findings, so all go on or none does.
     if not any(finding.level == "error" for finding in diagnose(everyone) if not _is_about_launcher(finding, everyone)):
+        arrays = choose(comm)
         with Handle(comm) as handle:
-            everyone = comm.allgather(dataclasses.replace(mine, neighbours=neighbours(handle)))
-            outcomes = self_test(handle, watchdog)
+            everyone = comm.allgather(dataclasses.replace(mine, neighbours=neighbours(handle, arrays)))
+            outcomes = self_test(handle, arrays, watchdog)
     watchdog.stop()
     return report(printer, as_json, everyone, outcomes, diagnose(everyone))
 
@@ -65,16 +66,17 @@ def _is_about_launcher(finding: Finding, everyone: Sequence[Facts]) -> bool:
     return len(everyone) == 1 and "is rank 0 of 1" in finding.what
 
 
-def neighbours(handle: Handle) -> int | None:
+def neighbours(handle: Handle, arrays: Arrays) -> int | None:
     """How many ranks share memory with this one. Collective over the ranks of the handle."""
-    config = GridDescConfig(gdims=(1, 1, handle.nranks), pdims=(1, handle.nranks))
+    config = GridDescConfig(gdims=(handle.nranks,) * 3, pdims=(1, handle.nranks))
+    config.transpose_comm_backend, config.halo_comm_backend = arrays.backends()
     with handle.create_grid(config) as row:
         return facts.reached_through_memory(row.describe())
 
 
-def self_test(handle: Handle, watchdog: Watchdog) -> list[Outcome]:
+def self_test(handle: Handle, arrays: Arrays, watchdog: Watchdog) -> list[Outcome]:
     """All operations. Collective over the ranks of the handle."""
-    test = SelfTest(handle, choose(handle.comm), watchdog)
+    test = SelfTest(handle, arrays, watchdog)
     outcomes = list(test.run())
     test.close()
     return outcomes

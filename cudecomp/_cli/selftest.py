@@ -96,10 +96,15 @@ class SelfTest:
         if not self._arrays.on_gpu:
             checks["arrays of GridDesc.empty"] = lambda grid: self._shared_arrays(grid, dec)
         for what, check in checks.items():
-            yield self._group(what, where, config_of(dec), check)
+            yield self._group(what, where, self._config(dec), check)
+
+    def _config(self, dec: Decomposition) -> GridDescConfig:
+        config = config_of(dec)
+        config.transpose_comm_backend, config.halo_comm_backend = self._arrays.backends()
+        return config
 
     def _backend(self, dec: Decomposition, **backend: Any) -> Outcome:
-        (name, value), config = next(iter(backend.items())), config_of(dec)
+        (name, value), config = next(iter(backend.items())), self._config(dec)
         setattr(config, name, value)
         transposes = name == "transpose_comm_backend"
 
@@ -119,6 +124,8 @@ class SelfTest:
             halo_extents=(1, 1, 1),
             halo_periods=(True, True, True),
         )
+        if self._arrays.on_gpu:
+            options.disable_nccl_backends = not self._arrays.own_gpu
 
         def check(grid: GridDesc) -> Problems:
             tuned = grid.get_config()

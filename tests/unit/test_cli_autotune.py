@@ -4,6 +4,7 @@
 
 import itertools
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from cudecomp import (
     HaloCommBackend,
     TransposeCommBackend,
 )
-from cudecomp._cli import autotune, heatmap, make_parser
+from cudecomp._cli import arguments, autotune, heatmap, make_parser
+from cudecomp._cli.arrays import Arrays
 from cudecomp._cli.launch import CommandError
 
 GRID = ["autotune", "--grid", "16", "12", "8"]
@@ -75,10 +77,10 @@ TUNINGS = {
 }
 
 
-@pytest.mark.parametrize("arguments", TUNINGS)
-def test_arguments_become_options(arguments):
-    fields = {"autotune_transpose_backend": True, **TUNINGS[arguments]}
-    assert autotune.tuning_of(parsed(*arguments.split())) == GridDescAutotuneOptions(**fields)
+@pytest.mark.parametrize("words", TUNINGS)
+def test_arguments_become_options(words):
+    fields = {"autotune_transpose_backend": True, **TUNINGS[words]}
+    assert autotune.tuning_of(parsed(*words.split())) == GridDescAutotuneOptions(**fields)
 
 
 def test_every_option_has_an_argument():
@@ -88,30 +90,37 @@ def test_every_option_has_an_argument():
 
 
 def test_arguments_become_a_configuration():
-    assert autotune.config_of(parsed()) == GridDescConfig(gdims=(16, 12, 8))
-    options = parsed("--pdims", "2", "3", "--transpose-backend", "MPI_A2A", "--halo-backend", "MPI_BLOCKING")
-    assert autotune.config_of(options) == GridDescConfig(
-        gdims=(16, 12, 8), pdims=(2, 3), transpose_comm_backend=3, halo_comm_backend=2
-    )
+    def config_of(arrays, *words):
+        options = parsed(*words)
+        config = arguments.config_of(options)
+        arguments.set_backends(config, options, arrays)
+        return config
+
+    on_host, on_gpus, on_one_gpu = Arrays(np), Arrays(SimpleNamespace()), Arrays(SimpleNamespace(), own_gpu=False)
+    assert config_of(on_host) == config_of(on_one_gpu) == GridDescConfig(gdims=(16, 12, 8))
+    assert config_of(on_gpus) == GridDescConfig(gdims=(16, 12, 8), transpose_comm_backend=4, halo_comm_backend=3)
+    words = ["--pdims", "2", "3", "--transpose-backend", "MPI_A2A", "--halo-backend", "MPI_BLOCKING"]
+    expected = GridDescConfig(gdims=(16, 12, 8), pdims=(2, 3), transpose_comm_backend=3, halo_comm_backend=2)
+    assert config_of(on_host, *words) == config_of(on_gpus, *words) == expected
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("words", "text"),
     [
         ("--mode halo", "--mode halo needs --halo-extents, the halo to measure with"),
         ("--halo-backends MPI", "--halo-backends needs --halo-extents"),
         ("--input-padding 1 2", "--input-padding takes 3 numbers, or 12, three for each transpose; got 2"),
     ],
 )
-def test_arguments_that_do_not_go_together(arguments, text):
+def test_arguments_that_do_not_go_together(words, text):
     with pytest.raises(CommandError) as caught:
-        autotune.tuning_of(parsed(*arguments.split()))
+        autotune.tuning_of(parsed(*words.split()))
     assert str(caught.value).startswith(text)
     assert caught.value.code == 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("words", "text"),
     [
         ("--backends MPI_XYZ", "argument --backends: 'MPI_XYZ' is none of MPI_P2P, MPI_P2P_PL, MPI_A2A, NCCL"),
         ("--in-place x_to_z", "argument --in-place: invalid choice: 'x_to_z'"),
@@ -122,11 +131,11 @@ def test_arguments_that_do_not_go_together(arguments, text):
         ),
     ],
 )
-def test_mistakes(arguments, text, capsys, monkeypatch):
+def test_mistakes(words, text, capsys, monkeypatch):
     for name in [name for name in os.environ if name.startswith(("OMPI_COMM_WORLD", "PMI"))]:
         monkeypatch.delenv(name)
     with pytest.raises(SystemExit) as caught:
-        parsed(*arguments.split())
+        parsed(*words.split())
     assert caught.value.code == 2
     assert text in capsys.readouterr().err
 

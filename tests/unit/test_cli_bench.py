@@ -9,6 +9,7 @@ import pytest
 
 from cudecomp import GridDescConfig
 from cudecomp._cli import barchart, bench, make_parser
+from cudecomp._cli.arrays import Arrays
 from cudecomp._cli.cells import Decomposition
 from cudecomp._cli.timing import Timing
 
@@ -55,14 +56,14 @@ def test_table():
 
 def test_configuration():
     options = parsed("--halo-backend", "MPI_BLOCKING", "--transpose-backend", "mpi_p2p_pl")
-    assert bench.config_of(options, 6) == GridDescConfig(
+    assert bench.config_of(options, 6, Arrays(np)) == GridDescConfig(
         gdims=(16, 12, 8), pdims=(2, 3), halo_comm_backend=2, transpose_comm_backend=2
     )
-    assert bench.config_of(parsed("--pdims", "6", "1"), 6).pdims.tolist() == [6, 1]
+    assert bench.config_of(parsed("--pdims", "6", "1"), 6, Arrays(np)).pdims.tolist() == [6, 1]
 
 
 def test_title():
-    config = bench.config_of(parsed(), 2)
+    config = bench.config_of(parsed(), 2, Arrays(np))
     assert bench.title_of(config, "float64", 2) == (
         "16 x 12 x 8 points of float64 on 1 x 2 ranks, transposes MPI_P2P, halos MPI"
     )

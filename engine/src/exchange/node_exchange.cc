@@ -98,13 +98,14 @@ NodeExchange::NodeExchange(std::shared_ptr<Node> node, const std::vector<NodeMes
   for (const NodeMessage& given : receives) add(receives_, given, false);
 }
 
-bool NodeExchange::sweep(int64_t widest, const Region& keep_from, const Region& keep_to) {
+bool NodeExchange::sweep(int64_t widest, const Region& keep_from, const Region& keep_to, double* local_seconds) {
   // Longer rows stop the prefetcher seldom enough, and must fit a slot in any case.
   constexpr int64_t longest_row_bytes = 16 << 10;
   if (widest * item_ > longest_row_bytes) return false;
   sweeps_ = true;
   keep_from_ = keep_from;
   keep_to_ = keep_to;
+  local_seconds_ = local_seconds;
   const int64_t most = static_cast<int64_t>(node_->slot_bytes()) / item_;
   Triple rows = keep_from.n;
   rows[order_[0]] = 1;
@@ -243,6 +244,17 @@ bool NodeExchange::sweep_can_move() {
   });
 }
 
+/** Copies the parts of a sweep. Of its time, as much counts as local as `kept` is of the points. */
+void NodeExchange::run_timed_sweep(int64_t kept, const char* input) {
+  if (!local_seconds_) return run_sweep(sweep_parts_, order_, item_, input);
+  const double begin = seconds_now();
+  run_sweep(sweep_parts_, order_, item_, input);
+  const double seconds = seconds_now() - begin;
+  int64_t points = 0;
+  for (const SweepPart& part : sweep_parts_) points += part.src.points();
+  if (points > 0) *local_seconds_ += seconds * static_cast<double>(kept) / static_cast<double>(points);
+}
+
 bool NodeExchange::progress_sweep(const char* input, char* output) {
   if (!sweep_can_move()) return false;
   Triple begin, n;
@@ -252,7 +264,11 @@ bool NodeExchange::progress_sweep(const char* input, char* output) {
     sweep_parts_.push_back({part_of(mine, begin, n), part_of(theirs, begin, n), to, streaming_});
   };
   sweep_parts_.clear();
-  if (!post_.staged && keep_from_.points() > 0) add(keep_from_, keep_to_, output);
+  int64_t kept = 0;
+  if (!post_.staged && keep_from_.points() > 0) {
+    add(keep_from_, keep_to_, output);
+    kept = sweep_parts_.front().src.points();
+  }
   for (const Message& message : sends_) {
     if (message.finished()) continue;
     const Peer& peer = peers_[message.peer];
@@ -265,7 +281,7 @@ bool NodeExchange::progress_sweep(const char* input, char* output) {
   }
   std::sort(sweep_parts_.begin(), sweep_parts_.end(),
             [](const SweepPart& a, const SweepPart& b) { return a.src.offset < b.src.offset; });
-  run_sweep(sweep_parts_, order_, item_, input);
+  run_timed_sweep(kept, input);
   for (Message& message : sends_) {
     if (message.finished()) continue;
     n[order_[0]] = message.mine.n[order_[0]];

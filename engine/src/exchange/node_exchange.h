@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/stopwatch.h"
 #include "copy/copy.h"
 #include "exchange/node.h"
 #include "plan/plan.h"
@@ -85,7 +86,7 @@ public:
    * which goes to `keep_to` in this rank's own output unless the run is staged. Returns whether it will be done in one
    * sweep; if not, the caller has to copy what it keeps. All ranks must come here or none.
    */
-  bool sweep(int64_t widest, const Region& keep_from, const Region& keep_to);
+  bool sweep(int64_t widest, const Region& keep_from, const Region& keep_to, double* local_seconds);
 
   /**
    * @param input_bytes, output_bytes sizes of the arrays
@@ -121,6 +122,7 @@ private:
   bool progress_send(Message& message, const char* input);
   bool sweep_can_move();
   bool progress_sweep(const char* input, char* output);
+  void run_timed_sweep(int64_t kept, const char* input);
   bool progress_receives(char* output, char* work);
   bool slot_free(const Message& message) const;
   char* next_slot(const Message& message) const;
@@ -141,6 +143,7 @@ private:
   Post post_; ///< what this rank announces
 
   bool sweeps_ = false;
+  double* local_seconds_ = nullptr; ///< where the time of copying what stays adds up in sweeps; null where nobody asks
   Region keep_from_, keep_to_;
   Pieces sweep_pieces_;
   int64_t swept_ = 0;

@@ -182,3 +182,13 @@ def test_no_mpi_library():
 
 def test_mpi_is_that_of_the_tests():
     assert launch.start_mpi() == MPI.COMM_WORLD
+
+
+def test_a_rank_that_is_done_waits_for_the_others(monkeypatch, capsys):
+    """However long they take."""
+    monkeypatch.setattr(launch, "GRACE", 0.0)
+    comm = FakeComm([(0, "")] * 3)
+    answers = iter([False] * 5 + [True])
+    monkeypatch.setattr(comm, "Test", lambda: next(answers))
+    assert settle(comm, 0, "") == 0
+    assert comm.aborted is None

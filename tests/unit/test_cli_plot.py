@@ -60,6 +60,12 @@ def test_faces_cover_the_visible_sides(axis):
     assert len(layout.boxes) == 6
 
 
+@pytest.mark.parametrize(("axis", "order"), [(0, "345012"), (1, "031425"), (2, "251403")])
+def test_nearer_pencils_cover_those_behind(axis, order):
+    """Drawn from the back to the front, from below to above, from the left to the right; so are their numbers."""
+    assert "".join(texts(plot.draw(CONFIG).axes[axis])[:6]) == order
+
+
 def test_numbers_of_ranks_and_scales():
     first, second, third = plot.draw(CONFIG).axes
     ranks = [str(rank) for rank in range(6)]

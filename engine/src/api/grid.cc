@@ -10,6 +10,7 @@ namespace cudecomp {
 std::unique_ptr<cudecompGridDesc> build_grid(cudecompHandle& handle, const cudecompGridDescConfig_t& config) {
   auto grid = std::make_unique<cudecompGridDesc>();
   grid->handle = &handle;
+  grid->number = ++handle.grids_made;
   grid->config = config;
   const int rows = config.pdims[0], cols = config.pdims[1];
   grid->decomposition = std::make_unique<Decomposition>(Triple{config.gdims[0], config.gdims[1], config.gdims[2]},

@@ -56,6 +56,7 @@ struct cudecompHandle {
   int64_t largest_message_elements = 0; ///< same, forced by the environment; 0 where it is not
   std::shared_ptr<cudecomp::Node> node; ///< ranks of this node, null where they cannot share memory
   int grids = 0;                        ///< grid descriptors alive
+  int64_t grids_made = 0;               ///< grid descriptors so far, alike on all ranks
   cudecomp::ReportSettings reporting;
   std::map<std::string, int> reports_written; ///< how often each CSV file
   cudecomp::ItemTypes types;
@@ -72,6 +73,7 @@ struct cudecompHandle {
 struct cudecompGridDesc {
   uint64_t tag = cudecomp::grid_tag;
   cudecompHandle* handle = nullptr;
+  int64_t number = 0;                ///< among all of the handle, alike on all ranks
   cudecompGridDescConfig_t config{}; ///< as the caller gave it, autotuned fields filled in
   std::unique_ptr<cudecomp::Decomposition> decomposition;
   int row = 0, col = 0;

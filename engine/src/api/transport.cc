@@ -39,12 +39,26 @@ namespace {
 Channel local_channel(const cudecompGridDesc& grid, int item) {
   const cudecompHandle& handle = *grid.handle;
   double* local_seconds = grid.recorder ? grid.recorder->local_seconds() : nullptr;
-  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, {}, local_seconds};
+  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, 0, {}, local_seconds};
 }
 
-Channel channel_of(const cudecompGridDesc& grid, Group group, int item) {
+/** One number for what ranks must have in common in an operation: which it is, of which grid, and with what. */
+uint64_t signature_of(const cudecompGridDesc& grid, std::initializer_list<int64_t> which,
+                      std::initializer_list<Triple> extents) {
+  uint64_t signature = 0xcbf29ce484222325;
+  const auto add = [&](int64_t value) { signature = (signature ^ static_cast<uint64_t>(value)) * 0x100000001b3; };
+  add(grid.number);
+  for (int64_t value : which) add(value);
+  for (const Triple& triple : extents) {
+    for (int64_t value : triple) add(value);
+  }
+  return signature;
+}
+
+Channel channel_of(const cudecompGridDesc& grid, Group group, int item, uint64_t signature) {
   const cudecompHandle& handle = *grid.handle;
   Channel channel = local_channel(grid, item);
+  channel.signature = signature;
   channel.comm = grid.comm_of(group);
   channel.node = handle.node;
   for (int member = 0; member < grid.decomposition->members(group); ++member) {
@@ -69,7 +83,10 @@ bool in_place(const void* input, int64_t input_bytes, const void* output, int64_
 std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& grid, const TransposeShape& shape,
                                                      int item, bool in_place) {
   const Group group = transpose_group(shape.from, shape.to);
-  const Channel channel = channel_of(grid, group, item);
+  const uint64_t signature =
+      signature_of(grid, {0, shape.from, shape.to, item},
+                   {shape.input_halo, shape.output_halo, shape.input_padding, shape.output_padding});
+  const Channel channel = channel_of(grid, group, item, signature);
   const int me = grid.place_in(group);
   TransposePlans plans(channel.node_index.size());
   for (int member = 0; member < static_cast<int>(plans.size()); ++member) {
@@ -86,7 +103,9 @@ std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& gri
 
 std::unique_ptr<HaloExchange> prepare_halo(const cudecompGridDesc& grid, const HaloShape& shape, int item) {
   const HaloPlan plan = plan_halo(*grid.decomposition, grid.row, grid.col, shape);
-  const Channel channel = plan.local ? local_channel(grid, item) : channel_of(grid, plan.group, item);
+  const uint64_t signature =
+      signature_of(grid, {1, shape.axis, shape.dim, item, shape.periodic}, {shape.halo, shape.padding});
+  const Channel channel = plan.local ? local_channel(grid, item) : channel_of(grid, plan.group, item, signature);
   HaloPlan neighbours[2]{};
   for (int side = 0; side < 2 && !plan.local; ++side) {
     const int member = plan.directions[side].to;

@@ -24,6 +24,7 @@ struct Channel {
   int item;
   int64_t largest_message;     ///< elements of one MPI message at most
   std::shared_ptr<Node> node;  ///< null where no memory is shared
+  uint64_t signature;          ///< of the operation, alike on all ranks that call the same
   std::vector<int> node_index; ///< per place in the group: index on the node, -1 for elsewhere and for this rank
   double* local_seconds;       ///< where the time of copies within this rank adds up; null where nobody asks
 

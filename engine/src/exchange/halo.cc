@@ -41,7 +41,8 @@ HaloExchange::HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2]
   }
   requests_.reserve(pieces);
   if (!sends.empty() || !receives.empty()) {
-    near_ = std::make_unique<NodeExchange>(channel.node, sends, receives, plan_.message_order, channel.item, false);
+    near_ = std::make_unique<NodeExchange>(channel.node, channel.signature, sends, receives, plan_.message_order,
+                                           channel.item, false);
   }
 }
 

@@ -157,6 +157,24 @@ std::shared_ptr<Node> Node::create(const Comm& comm, int ranks_per_node) {
 
 Node::~Node() = default;
 
+int Node::rank_of(int index) const {
+  return static_cast<int>(std::find(index_of_rank_.begin(), index_of_rank_.end(), index) - index_of_rank_.begin());
+}
+
+void Node::fail() {
+  int none = 0;
+  publication(0).failed.compare_exchange_strong(none, 1 + rank_of(me_));
+}
+
+void Node::check_in_step() const {
+  const int failed = publication(0).failed.load(std::memory_order_relaxed);
+  if (failed) {
+    invalid_usage("the ranks of this node are out of step, since an operation has failed on rank %d while data moved: "
+                  "finalize the handle on all ranks, and make a new one",
+                  failed - 1);
+  }
+}
+
 Node::Block* Node::allocate(const std::shared_ptr<Node>& node, size_t bytes) {
   auto block = std::make_unique<Block>();
   const size_t whole = round_up(std::max(bytes, page), page);
@@ -186,7 +204,8 @@ bool Node::publish(Block& block, size_t bytes) {
 void Node::release(Block* block) {
   const std::unique_ptr<Block> owned(block);
   const std::shared_ptr<Node> node = block->node;
-  if (!node) return;
+  // A forked process has the array too, and drops what is its parent's to release.
+  if (!node || node->publication(node->me_).pid != getpid()) return;
   std::lock_guard<std::mutex> lock(node->blocks_lock_);
   Publication& mine = node->publication(node->me_);
   mine.entries[block->index].id.store(0, std::memory_order_release);

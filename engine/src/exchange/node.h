@@ -52,7 +52,8 @@ struct SharedPlace {
 /** What one rank tells a peer at the start of an operation: where its arrays are. */
 struct alignas(64) Post {
   SharedPlace input, output;
-  bool staged = false; ///< what arrives may not be written to the output yet
+  bool staged = false;    ///< what arrives may not be written to the output yet
+  uint64_t signature = 0; ///< of the operation: equal where ranks call the same
 };
 
 /** One direction between two ranks of a node: posts, and a ring of slots that the receiver empties while it is filled.
@@ -82,6 +83,7 @@ public:
   int me() const { return me_; }
   /** Index on this node of a rank of the handle, -1 for ranks elsewhere. */
   int index_of(int rank) const { return index_of_rank_[rank]; }
+  int rank_of(int index) const;
   size_t slot_bytes() const { return slot_bytes_; }
 
   Pair& pair(int from, int to) const;
@@ -104,6 +106,13 @@ public:
   /** Unmaps blocks that their owners have released. */
   void forget_released();
 
+  /**
+   * An operation that ends in the middle, by an error on one rank, leaves posts and slots that the next would take for
+   * its own, and peers that wait. So it is told to the whole node, and every rank throws from then on.
+   */
+  void fail();
+  void check_in_step() const;
+
   /** Operations announced to and finished with each peer, in this process. */
   uint64_t& operations(int peer) { return operations_[peer]; }
 
@@ -117,6 +126,7 @@ private:
   };
   struct Publication {
     int64_t pid;
+    std::atomic<int> failed; ///< of the first rank of the node: 1 more than the rank that failed first
     alignas(64) std::atomic<uint64_t> releases; ///< counts up with every block released
     Entry entries[max_blocks];
   };

@@ -73,10 +73,11 @@ void PiecewiseCopy::run(int64_t piece, const void* src, void* dst) const {
   run_copy(prepare_copy(part_of(src_, begin, n), part_of(dst_, begin, n), item_, streaming_), src, dst);
 }
 
-NodeExchange::NodeExchange(std::shared_ptr<Node> node, const std::vector<NodeMessage>& sends,
+NodeExchange::NodeExchange(std::shared_ptr<Node> node, uint64_t signature, const std::vector<NodeMessage>& sends,
                            const std::vector<NodeMessage>& receives, const std::array<int, 3>& order, int item,
                            bool streaming)
     : node_(std::move(node)), order_(order), item_(item), streaming_(streaming) {
+  post_.signature = signature;
   const auto place_of = [&](int index) {
     for (size_t place = 0; place < peers_.size(); ++place) {
       if (peers_[place].index == index) return static_cast<int>(place);
@@ -129,7 +130,7 @@ bool NodeExchange::places_free() const {
 void NodeExchange::announce(const void* input, size_t input_bytes, void* output, size_t output_bytes, bool staged) {
   node_->forget_released();
   // In place, peers may neither read what is being overwritten nor overwrite what is still to leave.
-  post_ = {};
+  post_.input = post_.output = {};
   post_.staged = staged;
   if (!staged) {
     if (input_bytes) post_.input = node_->find(input, input_bytes);
@@ -154,12 +155,22 @@ void NodeExchange::announce(const void* input, size_t input_bytes, void* output,
   }
 }
 
+void NodeExchange::check_same_operation(const Peer& peer) const {
+  if (peer.post->signature == post_.signature) return;
+  invalid_usage(
+      "rank %d calls another operation than this rank, or the same on another grid or with another dtype, halo, "
+      "padding or period: all ranks must make the same calls in the same order; CUDECOMP_CHECK=1 tells what "
+      "differs",
+      node_->rank_of(peer.index));
+}
+
 bool NodeExchange::decide(Message& message, bool sending) {
   Peer& peer = peers_[message.peer];
   if (!peer.post) {
     const Pair& in = node_->pair(peer.index, node_->me());
     if (in.posted.load(std::memory_order_acquire) < peer.operation) return false;
     peer.post = &in.post[peer.operation % Pair::posts];
+    check_same_operation(peer);
   }
   const Post& sender = sending ? post_ : *peer.post;
   const Post& receiver = sending ? *peer.post : post_;

@@ -63,6 +63,16 @@ struct NodeMessage {
   Region theirs; ///< the same points in the peer's array
 };
 
+/** Waits a moment: briefly at first, then giving the core to others. */
+class Patience {
+public:
+  void pause();
+  void reset() { waits_ = 0; }
+
+private:
+  unsigned waits_ = 0;
+};
+
 /**
  * Exchanges messages with ranks of the same node. Per message, whichever is possible first: the receiver reads the
  * sender's array, the sender writes the receiver's array, or the data goes through the pair's ring of slots.
@@ -72,10 +82,11 @@ struct NodeMessage {
 class NodeExchange {
 public:
   /**
+   * @param signature tells the operation from others, alike on all ranks: what peers do meanwhile is compared with it
    * @param staged the output may lie over the input: arriving data waits in the workspace until all has left
    * @param order order of the points in slots, alike on both sides
    */
-  NodeExchange(std::shared_ptr<Node> node, const std::vector<NodeMessage>& sends,
+  NodeExchange(std::shared_ptr<Node> node, uint64_t signature, const std::vector<NodeMessage>& sends,
                const std::vector<NodeMessage>& receives, const std::array<int, 3>& order, int item, bool streaming);
 
   /** Places in the workspace for arriving data, in the order of `receives`; needed before a staged run. */
@@ -115,7 +126,12 @@ private:
     bool they_use_mine = false; ///< reads my input or writes my output
   };
 
+  template <typename Idle>
+  void exchange(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work, bool staged,
+                Idle idle);
+  template <typename Idle> void wait(Patience& patience, Idle& idle);
   void announce(const void* input, size_t input_bytes, void* output, size_t output_bytes, bool staged);
+  void check_same_operation(const Peer& peer) const;
   bool decide(Message& message, bool sending);
   bool complete() const;
   bool progress_sends(const char* input);
@@ -150,21 +166,30 @@ private:
   std::vector<SweepPart> sweep_parts_;
 };
 
-/** Waits a moment: briefly at first, then giving the core to others. */
-class Patience {
-public:
-  void pause();
-  void reset() { waits_ = 0; }
-
-private:
-  unsigned waits_ = 0;
-};
-
 template <typename Idle>
 void NodeExchange::run(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
                        bool staged, Idle idle) {
+  node_->check_in_step();
+  try {
+    exchange(input, input_bytes, output, output_bytes, work, staged, idle);
+  } catch (...) {
+    node_->fail();
+    throw;
+  }
+}
+
+/** While nothing moves here: lets MPI work, and finds out whether what is waited for will ever come. */
+template <typename Idle> void NodeExchange::wait(Patience& patience, Idle& idle) {
+  if (idle()) return patience.reset();
+  node_->check_in_step();
+  patience.pause();
+}
+
+template <typename Idle>
+void NodeExchange::exchange(const void* input, size_t input_bytes, void* output, size_t output_bytes, void* work,
+                            bool staged, Idle idle) {
   Patience patience;
-  while (!places_free()) idle() ? patience.reset() : patience.pause();
+  while (!places_free()) wait(patience, idle);
   announce(input, input_bytes, output, output_bytes, staged);
   const char* in = static_cast<const char*>(input);
   char* out = static_cast<char*>(output);
@@ -173,10 +198,10 @@ void NodeExchange::run(const void* input, size_t input_bytes, void* output, size
     bool moved = sweeps_ ? progress_sweep(in, out) : progress_sends(in);
     moved = progress_receives(out, scratch) || moved;
     if (complete()) break;
-    if (moved || idle()) {
+    if (moved) {
       patience.reset();
     } else {
-      patience.pause();
+      wait(patience, idle);
     }
   }
   finish_peers();
@@ -185,6 +210,7 @@ void NodeExchange::run(const void* input, size_t input_bytes, void* output, size
   patience.reset();
   while (!others_done()) {
     idle();
+    node_->check_in_step();
     patience.pause();
   }
   if (staged) unstage(scratch, out);

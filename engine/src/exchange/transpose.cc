@@ -84,7 +84,8 @@ void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
     }
   }
   if (sends.empty()) return;
-  near_ = std::make_unique<NodeExchange>(channel_.node, sends, receives, plan_.piece_order, item, streaming_);
+  near_ = std::make_unique<NodeExchange>(channel_.node, channel_.signature, sends, receives, plan_.piece_order, item,
+                                         streaming_);
   near_->stage_at(std::move(stage));
   sweeps_ = plan_.parts_of_rows && near_->sweep(plan_.widest_part, mine.send, mine.recv, channel_.local_seconds);
 }

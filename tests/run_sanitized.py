@@ -39,6 +39,7 @@ TESTS = (
     "tests/mpi/test_autotune.py",
     "tests/mpi/test_performance_report.py",
     "tests/mpi/test_c_interface.py",
+    "tests/mpi/test_out_of_step.py",
 )
 
 #: What a sanitizer's own memory makes meaningless, or what only repeats: its quarantine keeps what has been freed.

@@ -138,7 +138,7 @@ def test_another_stream_waits_for_the_one_before(gpu: Any, grid: Any, pair: Any)
 
 
 def test_grids_of_a_handle_share_a_workspace(gpu: Any, make_grid: Any, device: Any) -> None:
-    small, large = make_grid(gdims=(4, 8, 8)), make_grid(gdims=(16, 16, 16))
+    small, large = make_grid(gdims=(4, 8, 8)), make_grid(gdims=(48, 48, 48))
     for grid in (small, large, small, large):
         arrays = [device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in (0, 1)]
         grid.transpose_x_to_y(*arrays)
@@ -223,7 +223,7 @@ def test_operations_join_a_capture(gpu: Any, grid: Any, pair: Any) -> None:
 
 def test_what_was_captured_stays(gpu: Any, make_grid: Any, device: Any) -> None:
     """A larger workspace does not take the place of one that a graph uses."""
-    small, large = make_grid(gdims=(4, 8, 8)), make_grid(gdims=(16, 16, 16))
+    small, large = make_grid(gdims=(4, 8, 8)), make_grid(gdims=(48, 48, 48))
     of_small, of_large = (
         [device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in (0, 1)] for grid in (small, large)
     )

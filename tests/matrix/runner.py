@@ -111,7 +111,7 @@ class Runner:
 
 def configure(case: Case) -> tuple[ref.Decomposition, cudecomp.GridDescConfig]:
     """The reference's and the library's description of a case's decomposition."""
-    gdims = table.GRIDS[case["grid"]]
+    gdims = {**table.GRIDS, **table.LARGE_GRIDS}[case["grid"]]
     rows, cols = (int(n) for n in case["ranks"].partition(":")[2].split("x"))
     gdims_dist = table.DISTRIBUTIONS[case["dist"]](gdims)
     rank_order, _, col_major = table.RANK_ORDERS[case["rank_order"]]

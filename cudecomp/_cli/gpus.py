@@ -35,6 +35,9 @@ def find(open_library: Callable[[str], Any] = ctypes.CDLL, proc: Path = PROC) ->
 
 
 class _Memory(ctypes.Structure):
+    total: int
+    free: int
+    used: int
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 

@@ -138,7 +138,8 @@ class Run:
                 cycles += [Ours(problem, handle, layout, backend, own) for backend in self.options.backends]
             if layout == "kept" and "mpi4py-fft" not in self.absent:
                 cycles.append(Mpi4pyFft(problem, infos[layout], buffers))
-            cycles.append(HandWritten(problem, infos[layout], buffers, layout))
+            if self.options.hand_written:
+                cycles.append(HandWritten(problem, infos[layout], buffers, layout))
         return list(cycles)
 
     def _steps(self, participants: Sequence[Participant]) -> list[str]:
@@ -300,6 +301,7 @@ def parse_arguments(comm: MPI.Comm) -> argparse.Namespace:
     add("--backends", type=transpose, default="MPI_P2P", help="of cudecomp, separated by commas (default: MPI_P2P)")
     add("--halo-backends", type=halo, default="MPI", help="of cudecomp, separated by commas (default: MPI)")
     add("--dtfft", type=dtfft, default="best", help="its backends, none, or best: the fastest two of a trial (default)")
+    add("--no-hand-written", dest="hand_written", action="store_false", help="leaves out mpi4py + NumPy, which is slow")
     add("--repeats", type=int, default=11, help="timed repetitions (default: 11; halo updates twice as many)")
     add("--halos", action="store_true", help="halo updates too")
     add("--no-transposes", action="store_true", help="halo updates only")

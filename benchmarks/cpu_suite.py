@@ -6,6 +6,10 @@ Starts ``benchmarks/cpu.py`` once for each number of ranks, grid and dtype (with
 oversubscribed where there are fewer cores), and holds the geometric mean of each ratio against its target. No single
 configuration may be worse than its target by more than a quarter. What has no figures, such as a peer that is not
 installed, is told as not measured and fails nothing. The exit code is 1 when a target is missed.
+
+The whole of it takes more than an hour on two cores, `--quick` about a quarter of one: fewer repetitions, nothing by
+hand with NumPy, which no target names, halo updates on the smallest grid only, and dtFFT's best backend is looked for
+on the smallest grid of each number of ranks and dtype only.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ HERE = Path(__file__).resolve().parent
 # For a single configuration a target counts with this much tolerance.
 TOLERANCE = 1.25
 REPEATS = {128: 31, 256: 15, 384: 9}
+QUICK_REPEATS = {128: 11, 256: 7, 384: 5}
 
 
 @dataclass(frozen=True)
@@ -162,10 +167,16 @@ def verdicts(records: list[dict]) -> tuple[str, bool]:
     return table(head, rows, 3), good
 
 
-def start(options: argparse.Namespace, ranks: int, size: int, dtype: str) -> dict:
-    repeats = options.repeats or REPEATS.get(size, 9)
+def start(options: argparse.Namespace, ranks: int, size: int, dtype: str, dtfft: str) -> dict:
+    repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS).get(size, 5 if options.quick else 9)
     arguments = ["--grid", *[str(size)] * 3, "--dtype", dtype, "--repeats", str(repeats), "--backends"]
-    arguments += [options.backends, "--dtfft", options.dtfft, "--local" if ranks == 1 else "--halos"]
+    arguments += [options.backends, "--dtfft", dtfft]
+    if ranks == 1:
+        arguments.append("--local")
+    elif not options.quick or size == min(options.sizes):
+        arguments.append("--halos")
+    if options.quick:
+        arguments.append("--no-hand-written")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, str(HERE / "cpu.py"), *arguments, "--json", str(report)]
@@ -178,6 +189,30 @@ def start(options: argparse.Namespace, ranks: int, size: int, dtype: str) -> dic
         if not report.exists():
             return {"records": [], "failures": [f"{ranks} ranks, {size}^3 {dtype}: exit code {done.returncode}"]}
         return json.loads(report.read_text())
+
+
+def fastest_dtfft(report: dict) -> str | None:
+    """Which backend of dtFFT was the fastest in a report, the other factors of a process grid taken together."""
+    times: dict[str, list[float]] = {}
+    for record in report["records"]:
+        for timing in record["timings"]:
+            if timing["name"].startswith("dtFFT "):
+                times.setdefault(timing["name"].removeprefix("dtFFT "), []).append(timing["median"])
+    return min(times, key=lambda name: geometric_mean(times[name]), default=None)
+
+
+def run_all(options: argparse.Namespace) -> list[dict]:
+    reports = []
+    for ranks, dtype in itertools.product(options.ranks, options.dtypes):
+        # A target about one rank names dtFFT nowhere.
+        dtfft = "none" if options.quick and ranks == 1 else options.dtfft
+        for size in sorted(options.sizes):
+            reports.append(start(options, ranks, size, dtype, dtfft))
+            if options.quick and dtfft == "best":
+                dtfft = fastest_dtfft(reports[-1]) or dtfft
+            if options.json:  # each time, so that a run that is broken off leaves something
+                options.json.write_text(json.dumps(reports, indent=1))
+    return reports
 
 
 def variables() -> dict[str, str]:
@@ -205,7 +240,8 @@ def parse_arguments() -> argparse.Namespace:
     add("--dtypes", nargs="+", default=["float64", "complex128"], help="default: float64 complex128")
     add("--backends", default="MPI_P2P", help="of cudecomp; the best of several counts (default: MPI_P2P, its default)")
     add("--dtfft", default="best", help="as in cpu.py (default: best)")
-    add("--repeats", type=int, help="default: 31, 15, 9 with growing size")
+    add("--quick", action="store_true", help="about a quarter of an hour instead of more than one")
+    add("--repeats", type=int, help="default: 31, 15, 9 with growing size; 11, 7, 5 with --quick")
     add("--timeout", type=float, default=3600, help="seconds for one start of cpu.py (default: 3600)")
     add("--mpirun", default=find_mpirun(), help="default: %(default)s")
     add("--json", type=Path, metavar="FILE", help="writes all times")
@@ -215,14 +251,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = parse_arguments()
-    if options.from_json:
-        reports = json.loads(options.from_json.read_text())
-    else:
-        reports = []
-        for ranks, size, dtype in itertools.product(options.ranks, options.sizes, options.dtypes):
-            reports.append(start(options, ranks, size, dtype))
-            if options.json:  # each time, so that a run that is broken off leaves something
-                options.json.write_text(json.dumps(reports, indent=1))
+    reports = json.loads(options.from_json.read_text()) if options.from_json else run_all(options)
     text, good = verdicts([record for report in reports for record in report["records"]])
     print(f"\n# Targets\n\n{text}\n")
     for name, reason in sorted({item for report in reports for item in report.get("absent", {}).items()}):

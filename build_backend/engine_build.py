@@ -20,6 +20,7 @@ BUILD_INFO = "build_info.json"
 _COMPILE_FLAGS = (
     "-std=c++17",
     "-O3",
+    "-pthread",
     "-fPIC",
     "-fvisibility=hidden",
     "-fvisibility-inlines-hidden",
@@ -28,7 +29,7 @@ _COMPILE_FLAGS = (
 )
 # The deprecated C++ interfaces of MPI would draw in a second library.
 _DEFINES = ("-DOMPI_SKIP_MPICXX=1", "-DMPICH_SKIP_MPICXX=1")
-_LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,--as-needed", f"-Wl,-soname,{LIBRARY}")
+_LINK_FLAGS = ("-shared", "-pthread", "-Wl,-z,defs", "-Wl,--as-needed", f"-Wl,-soname,{LIBRARY}")
 
 
 def build_engine(root: Path, outputs: list[Path], scratch: Path, version: str, jobs: int | None = None) -> None:

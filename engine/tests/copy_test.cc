@@ -3,17 +3,24 @@
 
 /** @file
  * Compares box copies and kernels with plain loops, on random boxes and memory orders. Needs no MPI. Prints what it
- * compared; exits with 1 on any difference.
+ * compared; exits with 1 on any difference. An argument is the number of trials.
  */
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "copy/copy.h"
 #include "copy/kernels.h"
+#include "copy/team.h"
 
 using namespace cudecomp;
 
@@ -39,7 +46,7 @@ void compare(const std::vector<char>& seen, const std::vector<char>& expected, c
   std::printf("differs: %s\n", what);
 }
 
-void test_box_copy(int item, bool streaming) {
+void test_box_copy(int item, bool streaming, Team* team) {
   std::array<int, 3> from{0, 1, 2}, to{0, 1, 2};
   std::shuffle(from.begin(), from.end(), random_bits);
   std::shuffle(to.begin(), to.end(), random_bits);
@@ -63,12 +70,12 @@ void test_box_copy(int item, bool streaming) {
       }
     }
   }
-  run_copy(prepare_copy(src, dst, item, streaming), data.data(), seen.data());
+  run_copy(prepare_copy(src, dst, item, streaming), data.data(), seen.data(), team);
   compare(seen, expected, "box copy");
 }
 
 /** Rows cut into parts that go to arrays of their own. */
-void test_sweep(int item, bool streaming) {
+void test_sweep(int item, bool streaming, Team* team) {
   std::array<int, 3> order{0, 1, 2};
   std::shuffle(order.begin(), order.end(), random_bits);
   const int row = order[0];
@@ -89,7 +96,7 @@ void test_sweep(int item, bool streaming) {
     run_copy(prepare_copy(parts.back().src, parts.back().dst, item, false), data.data(), expected.back().data());
   }
   for (size_t number = 0; number < parts.size(); ++number) parts[number].to = seen[number].data();
-  run_sweep(parts, order, item, data.data());
+  run_sweep(parts, order, item, data.data(), team);
   for (size_t number = 0; number < parts.size(); ++number) compare(seen[number], expected[number], "sweep");
 }
 
@@ -118,21 +125,60 @@ void test_stream_row(const Kernels& set) {
   compare(seen, expected, set.name);
 }
 
+/** Every part once, whatever the number of parts. */
+void test_team(Team& team) {
+  for (int parts : {0, 1, 2, 3, 7, 100}) {
+    std::vector<std::atomic<int>> calls(static_cast<size_t>(parts));
+    team.run(parts, [&](int part) { ++calls[static_cast<size_t>(part)]; });
+    ++compared;
+    if (std::all_of(calls.begin(), calls.end(), [](const std::atomic<int>& count) { return count == 1; })) continue;
+    ++differing;
+    std::printf("differs: team of %d, %d parts\n", team.size(), parts);
+  }
+}
+
+/** A forked child has no threads: it works by itself, and ends although there is nobody to join. */
+void test_team_after_fork() {
+  auto team = std::make_unique<Team>(3);
+  test_team(*team);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60); // rather than to wait for ever
+    const int before = differing;
+    test_team(*team);
+    team.reset();
+    _exit(differing != before);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ++compared;
+  if (status != 0) {
+    ++differing;
+    std::printf("differs: team after fork, status %d\n", status);
+  }
+}
+
 } // namespace
 
-int main() {
+int main(int count, char** arguments) {
   std::vector<const Kernels*> sets{&scalar_kernels()};
   for (const Kernels* set : {x86_kernels(), neon_kernels()}) {
     if (set) sets.push_back(set);
   }
-  for (int trial = 0; trial < 300; ++trial) {
+  Team two(2), three(3);
+  const int trials = count > 1 ? std::atoi(arguments[1]) : 300;
+  for (int trial = 0; trial < trials; ++trial) {
+    // Few trials: where other programs have the cores, a team waits for each thread that lost its own.
+    Team* team = trial % 20 == 0 ? &two : trial % 20 == 9 ? &three : nullptr;
+    if (team) test_team(*team);
     for (int item : {4, 8, 16}) {
-      test_box_copy(item, trial % 2 == 0);
-      test_sweep(item, trial % 2 == 0);
+      test_box_copy(item, trial % 2 == 0, team);
+      test_sweep(item, trial % 2 == 0, team);
       for (const Kernels* set : sets) test_transpose_block(*set, item);
     }
     for (const Kernels* set : sets) test_stream_row(*set);
   }
+  test_team_after_fork();
   std::printf("kernels in use: %s\n%d compared, %d differing\n", copy_instruction_set(), compared, differing);
   return differing != 0;
 }

@@ -30,14 +30,15 @@ def make_config(nranks: int, **fields: object) -> cudecomp.GridDescConfig:
 
 
 def reference_of(config: cudecomp.GridDescConfig) -> ref.Decomposition:
-    """The reference for a configuration with default memory orders."""
+    """The reference for a configuration without explicit memory orders."""
     col_major = config.rank_order == cudecomp.RankOrder.COL_MAJOR
     gdims, pdims, dist = (tuple(field.tolist()) for field in (config.gdims, config.pdims, config.gdims_dist))
-    return ref.Decomposition(gdims, pdims, dist, col_major)
+    mem_order = ref.mem_order_of(tuple(config.transpose_axis_contiguous.tolist()))
+    return ref.Decomposition(gdims, pdims, dist, col_major, mem_order)
 
 
 def round_trip(grid: cudecomp.GridDesc, comm: MPI.Comm, run: int = 0) -> None:
-    """Checks all four transposes and a halo update of a grid with default memory orders. Collective over `comm`."""
+    """Checks all four transposes and a halo update of a grid without explicit memory orders. Collective over `comm`."""
     decomposition = reference_of(grid.get_config())
     field = ref.cell_values(decomposition.gdims, "float64", run)
     pencils = [decomposition.pencil(axis, comm.rank) for axis in range(3)]

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cudecomp-python authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Ranks that are early, late or absent, and messages in pieces."""
+"""Ranks that are early, late or absent, messages in pieces, and several threads in a rank."""
 
 from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,7 +123,30 @@ def test_large_messages(reach: str, handle: cudecomp.Handle, comm: MPI.Comm, bac
         round_trip(grid, comm)
 
 
-@pytest.mark.parametrize("variable", ["CUDECOMP_BUILTIN_RANKS_PER_NODE", "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS"])
+def copying_threads() -> int:
+    """Threads of this process that the engine has started."""
+    return [task.read_text() for task in Path("/proc/self/task").glob("*/comm")].count("cudecomp copies\n")
+
+
+@pytest.mark.parametrize("contiguous", [False, True], ids=["kept", "permuting"])
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
+def test_threads(comm: MPI.Comm, reach: str, threads: str, contiguous: bool) -> None:
+    """Copies are shared by as many threads as asked for; they come with the handle and go with it."""
+    config = make_config(comm.size, gdims=(96, 100, 104), transpose_axis_contiguous=(contiguous,) * 3)
+    with environment(CUDECOMP_CPU_THREADS=threads), cudecomp.Handle(comm) as handle:
+        assert copying_threads() == int(threads) - 1
+        with handle.create_grid(config) as grid:
+            told = "one per rank" if threads == "1" else f"{threads} per rank share copies of 128 KiB or more"
+            assert grid.describe().splitlines()[-1] == f"threads: {told}"
+            for run in range(4):
+                round_trip(grid, comm, run)
+    assert copying_threads() == 0
+
+
+BAD_SETTINGS = ["CUDECOMP_BUILTIN_RANKS_PER_NODE", "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS", "CUDECOMP_CPU_THREADS"]
+
+
+@pytest.mark.parametrize("variable", BAD_SETTINGS)
 @pytest.mark.parametrize("value", ["0", "-1", "many", "", "99999999999"])
 def test_bad_settings(comm: MPI.Comm, variable: str, value: str) -> None:
     with environment(**{variable: value}):

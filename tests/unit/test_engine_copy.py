@@ -20,16 +20,17 @@ SOURCES = [
 
 def build(compiler, program, *flags):
     folders = [f"-I{ENGINE / name}" for name in ("src", "include", "stubs")]
-    command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", *flags, *folders, *SOURCES, "-o", program]
+    options = "-std=c++17 -O2 -Wall -Wextra -Werror -pthread".split()
+    command = [compiler, *options, *flags, *folders, *SOURCES, "-o", program]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def run(*command):
+def run(*command, least=2000):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     compared, differing = map(int, re.search(r"(\d+) compared, (\d+) differing", done.stdout).groups())
-    assert compared > 2000
+    assert compared > least
     assert differing == 0
     return done.stdout
 
@@ -46,6 +47,13 @@ def test_copies_under_sanitizers(tmp_path):
         pytest.skip("no g++ on the path")
     build("g++", tmp_path / "copy_test", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     run(tmp_path / "copy_test")
+
+
+def test_copies_of_several_threads_under_a_sanitizer(tmp_path):
+    if not shutil.which("g++"):
+        pytest.skip("no g++ on the path")
+    build("g++", tmp_path / "copy_test", "-fsanitize=thread")
+    run(tmp_path / "copy_test", "60", least=1000)
 
 
 def test_copies_on_aarch64(tmp_path):

@@ -69,6 +69,9 @@ std::string describe(const cudecompGridDesc& grid) {
                  "transpose changes the fastest axis",
                  copy_instruction_set(), mebibytes(streaming_threshold(share, false)),
                  mebibytes(streaming_threshold(share, true)));
+  const int threads = grid.handle->team ? grid.handle->team->size() : 1;
+  text += threads == 1 ? std::string("\nthreads: one per rank")
+                       : format("\nthreads: %d per rank share copies of 128 KiB or more", threads);
   return text;
 }
 

@@ -6,6 +6,7 @@
  */
 
 #include <cstdlib>
+#include <system_error>
 
 #include "api/checks.h"
 #include "api/config.h"
@@ -37,9 +38,12 @@ struct Settings {
   int64_t message_limit = 0;  ///< elements of one MPI message, 0 for the default
   int64_t ranks_per_node = 0; ///< ranks taken to share memory: 0 for those of the node, 1 for none
   ReportSettings reporting;
+  int64_t cpu_threads = 1; ///< that share the copies of a rank
 };
 
 constexpr const char* message_limit_variable = "CUDECOMP_BUILTIN_MAX_MESSAGE_ELEMENTS";
+constexpr int64_t most_cpu_threads = 1024;
+constexpr const char* cpu_threads_variable = "CUDECOMP_CPU_THREADS";
 constexpr const char* ranks_per_node_variable = "CUDECOMP_BUILTIN_RANKS_PER_NODE";
 constexpr const char* report_variables[] = {"CUDECOMP_ENABLE_PERFORMANCE_REPORT", "CUDECOMP_PERFORMANCE_REPORT_DETAIL",
                                             "CUDECOMP_PERFORMANCE_REPORT_SAMPLES",
@@ -62,6 +66,7 @@ Settings agreed_settings(const cudecompHandle& handle) {
     settings.message_limit = number_from_environment(message_limit_variable, 1, 0);
     settings.ranks_per_node = number_from_environment(ranks_per_node_variable, 1, 0);
     settings.reporting = reporting_from_environment();
+    settings.cpu_threads = number_from_environment(cpu_threads_variable, 1, 1, most_cpu_threads);
   });
   Fingerprint print;
   print.add(message_limit_variable, settings.message_limit);
@@ -71,8 +76,17 @@ Settings agreed_settings(const cudecompHandle& handle) {
   print.add(report_variables[1], reporting.detail);
   print.add(report_variables[2], reporting.samples);
   print.add(report_variables[3], reporting.warmups);
+  print.add(cpu_threads_variable, settings.cpu_threads);
   agree(handle, print, [] {});
   return settings;
+}
+
+std::unique_ptr<Team> make_team(int threads) {
+  try {
+    return std::make_unique<Team>(threads);
+  } catch (const std::system_error& error) {
+    internal_error("cannot start the %d threads that %s asks for: %s", threads - 1, cpu_threads_variable, error.what());
+  }
 }
 
 void check_mpi_runs() {
@@ -99,6 +113,9 @@ void init(cudecompHandle_t* handle, MPI_Comm mpi_comm) {
   const Settings settings = agreed_settings(*created);
   created->largest_message_elements = settings.message_limit;
   created->reporting = settings.reporting;
+  if (settings.cpu_threads > 1) {
+    agree(*created, {}, [&] { created->team = make_team(static_cast<int>(settings.cpu_threads)); });
+  }
   if (created->nranks > 1 && settings.ranks_per_node != 1) {
     created->node = Node::create(created->comm, static_cast<int>(settings.ranks_per_node));
   }

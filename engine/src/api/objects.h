@@ -61,6 +61,7 @@ struct cudecompHandle {
   std::map<std::string, int> reports_written; ///< how often each CSV file
   cudecomp::ItemTypes types;
   cudecomp::Workspace workspace;
+  std::unique_ptr<cudecomp::Team> team;                 ///< threads that share the copies of this rank, null for one
   cudecompBuiltinAutotuneProgress_t progress = nullptr; ///< told what autotuning is doing, if set
   void* progress_context = nullptr;
 

@@ -39,7 +39,8 @@ namespace {
 Channel local_channel(const cudecompGridDesc& grid, int item) {
   const cudecompHandle& handle = *grid.handle;
   double* local_seconds = grid.recorder ? grid.recorder->local_seconds() : nullptr;
-  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, 0, {}, local_seconds};
+  return {MPI_COMM_NULL, handle.types.of(item), item, handle.largest_message(item), nullptr, 0, {},
+          local_seconds, handle.team.get()};
 }
 
 /** One number for what ranks must have in common in an operation: which it is, of which grid, and with what. */

@@ -247,7 +247,9 @@ BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, in
   return prepare_copy(packed_region(region.n, order, slot), region, item, streaming);
 }
 
-void run_copy(const BoxCopy& copy, const void* src_base, void* dst_base) {
+namespace {
+
+void run_alone(const BoxCopy& copy, const void* src_base, void* dst_base) {
   const char* src = static_cast<const char*>(src_base) + copy.src_offset * copy.item;
   char* dst = static_cast<char*>(dst_base) + copy.dst_offset * copy.item;
   switch (copy.kind) {
@@ -261,27 +263,6 @@ void run_copy(const BoxCopy& copy, const void* src_base, void* dst_base) {
   }
 }
 
-void run_sweep(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const void* src_base) {
-  if (parts.empty()) return;
-  const auto [row, inner, outer] = order;
-  const char* src = static_cast<const char*>(src_base);
-  const StreamRow stream = kernels().stream_row;
-  const Triple& n = parts.front().src.n;
-  for (int64_t k = 0; k < n[outer]; ++k) {
-    for (int64_t j = 0; j < n[inner]; ++j) {
-      for (const SweepPart& part : parts) {
-        const int64_t from = part.src.offset + j * part.src.stride[inner] + k * part.src.stride[outer];
-        const int64_t to = part.dst.offset + j * part.dst.stride[inner] + k * part.dst.stride[outer];
-        copy_row(static_cast<char*>(part.to) + to * item, src + from * item,
-                 static_cast<size_t>(part.src.n[row] * item), part.streaming ? stream : nullptr);
-      }
-    }
-  }
-  if (stream) kernels().fence();
-}
-
-namespace {
-
 /** The part of a copy from `begin` up to `end` of its outermost loop. */
 BoxCopy slice(const BoxCopy& copy, int loop, int64_t begin, int64_t end) {
   BoxCopy part = copy;
@@ -293,7 +274,72 @@ BoxCopy slice(const BoxCopy& copy, int loop, int64_t begin, int64_t end) {
 
 int outermost_loop(const BoxCopy& copy) { return copy.n[2] > 1 ? 2 : copy.n[1] > 1 ? 1 : 0; }
 
+/** Parts that a team makes of some bytes: each worth the microsecond that sharing costs. */
+int parts_for(const Team* team, int64_t bytes) {
+  constexpr int64_t part_bytes = 64 << 10;
+  return team ? static_cast<int>(std::min<int64_t>(team->size(), bytes / part_bytes)) : 1;
+}
+
+/** The loop to share: the outermost that is long enough, along rows of the destination rather than across. */
+int shared_loop(const BoxCopy& copy, int parts) {
+  const bool transposes = copy.kind == BoxCopy::Kind::transpose;
+  for (int loop : {2, transposes ? 0 : 1, transposes ? 1 : 0}) {
+    if (copy.n[loop] >= parts) return loop;
+  }
+  return outermost_loop(copy);
+}
+
+/** The border before a part of `n` things shared evenly. */
+int64_t border(int64_t n, int part, int parts) { return n * part / parts; }
+
 } // namespace
+
+void run_copy(const BoxCopy& copy, const void* src, void* dst, Team* team) {
+  const int parts = parts_for(team, copy.points() * copy.item);
+  if (parts <= 1) return run_alone(copy, src, dst);
+  const int loop = shared_loop(copy, parts);
+  team->run(parts, [&](int part) {
+    run_alone(slice(copy, loop, border(copy.n[loop], part, parts), border(copy.n[loop], part + 1, parts)), src, dst);
+  });
+}
+
+namespace {
+
+/** The rows from `begin` up to `end` of a loop, all rows along the other one. */
+void sweep_alone(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const char* src,
+                 int loop, int64_t begin, int64_t end) {
+  const auto [row, inner, outer] = order;
+  const StreamRow stream = kernels().stream_row;
+  const Triple& n = parts.front().src.n;
+  for (int64_t k = loop == outer ? begin : 0; k < (loop == outer ? end : n[outer]); ++k) {
+    for (int64_t j = loop == inner ? begin : 0; j < (loop == inner ? end : n[inner]); ++j) {
+      for (const SweepPart& part : parts) {
+        const int64_t from = part.src.offset + j * part.src.stride[inner] + k * part.src.stride[outer];
+        const int64_t to = part.dst.offset + j * part.dst.stride[inner] + k * part.dst.stride[outer];
+        copy_row(static_cast<char*>(part.to) + to * item, src + from * item,
+                 static_cast<size_t>(part.src.n[row] * item), part.streaming ? stream : nullptr);
+      }
+    }
+  }
+  if (stream) kernels().fence();
+}
+
+} // namespace
+
+void run_sweep(const std::vector<SweepPart>& sweep, const std::array<int, 3>& order, int item, const void* src_base,
+               Team* team) {
+  if (sweep.empty()) return;
+  const char* src = static_cast<const char*>(src_base);
+  const Triple& n = sweep.front().src.n;
+  int64_t points = 0;
+  for (const SweepPart& part : sweep) points += part.src.points();
+  const int parts = parts_for(team, points * item);
+  const int loop = n[order[2]] >= parts ? order[2] : order[1];
+  if (parts <= 1) return sweep_alone(sweep, order, item, src, loop, 0, n[loop]);
+  team->run(parts, [&](int part) {
+    sweep_alone(sweep, order, item, src, loop, border(n[loop], part, parts), border(n[loop], part + 1, parts));
+  });
+}
 
 void run_copies_by_turns(const BoxCopy& first, const BoxCopy& second, void* data) {
   constexpr int64_t few_points = 256; // their lines stay in the first cache

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "copy/team.h"
 #include "plan/plan.h"
 
 namespace cudecomp {
@@ -37,8 +38,11 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
 BoxCopy prepare_pack(const Region& region, const std::array<int, 3>& order, int64_t slot, int item, bool streaming);
 BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, int64_t slot, int item, bool streaming);
 
-/** Runs a copy; `src` and `dst` are the bases that the offsets count from, and must not overlap where it writes. */
-void run_copy(const BoxCopy& copy, const void* src, void* dst);
+/**
+ * Runs a copy; `src` and `dst` are the bases that the offsets count from, and must not overlap where it writes. A team
+ * shares what is large.
+ */
+void run_copy(const BoxCopy& copy, const void* src, void* dst, Team* team = nullptr);
 
 /** One part of the rows of a sweep. */
 struct SweepPart {
@@ -54,7 +58,8 @@ struct SweepPart {
  * @param parts in the order of the source, of equal extents and source strides along order[1] and order[2], all
  * contiguous along order[0]
  */
-void run_sweep(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const void* src);
+void run_sweep(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const void* src,
+               Team* team = nullptr);
 
 /**
  * Runs two copies within one array a little at a time by turns: where they touch the same cache lines, such as the two

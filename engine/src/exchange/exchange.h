@@ -27,6 +27,7 @@ struct Channel {
   uint64_t signature;          ///< of the operation, alike on all ranks that call the same
   std::vector<int> node_index; ///< per place in the group: index on the node, -1 for elsewhere and for this rank
   double* local_seconds;       ///< where the time of copies within this rank adds up; null where nobody asks
+  Team* team;                  ///< shares the copies of this rank, if it has more than one thread
 
   bool near(int member) const { return node && node_index[member] >= 0; }
 };
@@ -72,7 +73,7 @@ protected:
   void unpack(int peer, const void* work, void* output) const { run_local(peers_[peer].unpack, work, output); }
   void run_local(const BoxCopy& copy, const void* source, void* target) const {
     const Stopwatch timed(channel_.local_seconds);
-    run_copy(copy, source, target);
+    run_copy(copy, source, target, channel_.team);
   }
   const char* send_data(int peer, const void* input, const void* work) const;
   char* recv_data(int peer, void* output, void* work) const;
@@ -109,7 +110,7 @@ void TransposeExchange::run_near(const void* input, size_t input_bytes, void* ou
   const auto idle = [&] {
     if (kept < keep_.pieces()) {
       const Stopwatch timed(channel_.local_seconds);
-      keep_.run(kept++, input, output);
+      keep_.run(kept++, input, output, channel_.team);
       return true;
     }
     if (near_) progress();

@@ -42,7 +42,7 @@ HaloExchange::HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2]
   requests_.reserve(pieces);
   if (!sends.empty() || !receives.empty()) {
     near_ = std::make_unique<NodeExchange>(channel.node, channel.signature, sends, receives, plan_.message_order,
-                                           channel.item, false);
+                                           channel.item, false, channel.team);
   }
 }
 
@@ -94,7 +94,7 @@ void HaloExchange::post_send(int side, void* data, void* work) {
   if (!direction.far_to) return;
   {
     const Stopwatch timed(channel_.local_seconds);
-    run_copy(direction.pack, data, work);
+    run_copy(direction.pack, data, work, channel_.team);
   }
   const char* out = static_cast<const char*>(direction.send_direct ? data : work) + direction.send_at * channel_.item;
   messages_.send(out, direction.count, plan_.directions[side].to, side, requests_);
@@ -104,7 +104,7 @@ void HaloExchange::finish(int first_side, int last_side, void* data, const void*
   Messages::wait(requests_);
   for (int side = first_side; side <= last_side; ++side) {
     const Stopwatch timed(channel_.local_seconds);
-    if (directions_[side].far_from) run_copy(directions_[side].unpack, work, data);
+    if (directions_[side].far_from) run_copy(directions_[side].unpack, work, data, channel_.team);
   }
 }
 

@@ -23,10 +23,7 @@ constexpr size_t page = 4096;
 constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /** Ranks on many-core nodes share the cache: the more rings, the smaller their slots. */
-size_t slot_size(int ranks) {
-  if (ranks <= 4) return 256 << 10;
-  return ranks <= 16 ? 128 << 10 : 64 << 10;
-}
+size_t slot_size(int ranks) { return ranks <= 16 ? 128 << 10 : 64 << 10; }
 
 char* map_pages(int fd, size_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

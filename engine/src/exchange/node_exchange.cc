@@ -3,8 +3,6 @@
 
 #include "exchange/node_exchange.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "common/error.h"
@@ -67,16 +65,16 @@ PiecewiseCopy::PiecewiseCopy(const Region& src, const Region& dst, const std::ar
                              int64_t bytes, bool streaming)
     : src_(src), dst_(dst), pieces_(src.n, order, bytes / item), item_(item), streaming_(streaming) {}
 
-void PiecewiseCopy::run(int64_t piece, const void* src, void* dst) const {
+void PiecewiseCopy::run(int64_t piece, const void* src, void* dst, Team* team) const {
   Triple begin, n;
   pieces_.get(piece, begin, n);
-  run_copy(prepare_copy(part_of(src_, begin, n), part_of(dst_, begin, n), item_, streaming_), src, dst);
+  run_copy(prepare_copy(part_of(src_, begin, n), part_of(dst_, begin, n), item_, streaming_), src, dst, team);
 }
 
 NodeExchange::NodeExchange(std::shared_ptr<Node> node, uint64_t signature, const std::vector<NodeMessage>& sends,
                            const std::vector<NodeMessage>& receives, const std::array<int, 3>& order, int item,
-                           bool streaming)
-    : node_(std::move(node)), order_(order), item_(item), streaming_(streaming) {
+                           bool streaming, Team* team)
+    : node_(std::move(node)), order_(order), item_(item), streaming_(streaming), team_(team) {
   post_.signature = signature;
   const auto place_of = [&](int index) {
     for (size_t place = 0; place < peers_.size(); ++place) {
@@ -257,9 +255,9 @@ bool NodeExchange::sweep_can_move() {
 
 /** Copies the parts of a sweep. Of its time, as much counts as local as `kept` is of the points. */
 void NodeExchange::run_timed_sweep(int64_t kept, const char* input) {
-  if (!local_seconds_) return run_sweep(sweep_parts_, order_, item_, input);
+  if (!local_seconds_) return run_sweep(sweep_parts_, order_, item_, input, team_);
   const double begin = seconds_now();
-  run_sweep(sweep_parts_, order_, item_, input);
+  run_sweep(sweep_parts_, order_, item_, input, team_);
   const double seconds = seconds_now() - begin;
   int64_t points = 0;
   for (const SweepPart& part : sweep_parts_) points += part.src.points();
@@ -307,14 +305,14 @@ bool NodeExchange::progress_send(Message& message, const char* input) {
   const Peer& peer = peers_[message.peer];
   if (message.finished()) return true;
   if (message.path == Path::push) {
-    run_copy(message.direct, input, node_->map(peer.index, peer.post->output));
+    run_copy(message.direct, input, node_->map(peer.index, peer.post->output), team_);
     message.next = 1;
     return true;
   }
   if (!slot_free(message)) return false;
   Triple begin, n;
   message.pieces.get(message.next, begin, n);
-  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input, next_slot(message));
+  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input, next_slot(message), team_);
   pass_slot(message, n);
   ++message.next;
   return true;
@@ -325,7 +323,7 @@ bool NodeExchange::progress_receive(Message& message, size_t number, char* outpu
   const Peer& peer = peers_[message.peer];
   if (message.finished()) return true;
   if (message.path == Path::pull) {
-    run_copy(message.direct, node_->map(peer.index, peer.post->input), output);
+    run_copy(message.direct, node_->map(peer.index, peer.post->input), output, team_);
     message.next = 1;
     return true;
   }
@@ -344,7 +342,7 @@ bool NodeExchange::progress_receive(Message& message, size_t number, char* outpu
   const Region target = post_.staged ? part_of(packed_region(message.mine.n, order_, stage_slots_[number]), begin, n)
                                      : part_of(message.mine, begin, n);
   run_copy(prepare_copy(slot, target, item_, streaming_), node_->slot(peer.index, node_->me(), emptied),
-           post_.staged ? work : output);
+           post_.staged ? work : output, team_);
   pair.emptied.store(emptied + 1, std::memory_order_release);
   ++message.next;
   return true;
@@ -366,19 +364,8 @@ bool NodeExchange::others_done() const {
 
 void NodeExchange::unstage(const char* work, char* output) {
   for (size_t number = 0; number < receives_.size(); ++number) {
-    run_copy(prepare_unpack(receives_[number].mine, order_, stage_slots_[number], item_, streaming_), work, output);
-  }
-}
-
-void Patience::pause() {
-  if (++waits_ < 256) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  } else {
-    sched_yield();
+    run_copy(prepare_unpack(receives_[number].mine, order_, stage_slots_[number], item_, streaming_), work, output,
+             team_);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/pause.h"
 #include "common/stopwatch.h"
 #include "copy/copy.h"
 #include "exchange/node.h"
@@ -47,7 +48,7 @@ public:
                 bool streaming);
 
   int64_t pieces() const { return pieces_.count(); }
-  void run(int64_t piece, const void* src, void* dst) const;
+  void run(int64_t piece, const void* src, void* dst, Team* team) const;
 
 private:
   Region src_, dst_;
@@ -63,16 +64,6 @@ struct NodeMessage {
   Region theirs; ///< the same points in the peer's array
 };
 
-/** Waits a moment: briefly at first, then giving the core to others. */
-class Patience {
-public:
-  void pause();
-  void reset() { waits_ = 0; }
-
-private:
-  unsigned waits_ = 0;
-};
-
 /**
  * Exchanges messages with ranks of the same node. Per message, whichever is possible first: the receiver reads the
  * sender's array, the sender writes the receiver's array, or the data goes through the pair's ring of slots.
@@ -85,9 +76,11 @@ public:
    * @param signature tells the operation from others, alike on all ranks: what peers do meanwhile is compared with it
    * @param staged the output may lie over the input: arriving data waits in the workspace until all has left
    * @param order order of the points in slots, alike on both sides
+   * @param team shares the copies, if there is one
    */
   NodeExchange(std::shared_ptr<Node> node, uint64_t signature, const std::vector<NodeMessage>& sends,
-               const std::vector<NodeMessage>& receives, const std::array<int, 3>& order, int item, bool streaming);
+               const std::vector<NodeMessage>& receives, const std::array<int, 3>& order, int item, bool streaming,
+               Team* team);
 
   /** Places in the workspace for arriving data, in the order of `receives`; needed before a staged run. */
   void stage_at(std::vector<int64_t> slots) { stage_slots_ = std::move(slots); }
@@ -153,6 +146,7 @@ private:
   std::array<int, 3> order_;
   int item_;
   bool streaming_;
+  Team* team_;
   std::vector<Peer> peers_;
   std::vector<Message> sends_, receives_;
   std::vector<int64_t> stage_slots_;

@@ -65,7 +65,7 @@ void TransposeExchange::prepare_far() {
 void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
   const int size = members(), me = plan_.me, item = channel_.item;
   const TransposePeer& mine = plan_.peers[me];
-  constexpr int64_t piece_bytes = 256 << 10;
+  const int64_t piece_bytes = (int64_t{256} << 10) * (channel_.team ? channel_.team->size() : 1);
   keep_ = PiecewiseCopy(mine.send, mine.recv, plan_.piece_order, item, piece_bytes, streaming_);
   keep_out_ = prepare_pack(mine.send, plan_.piece_order, mine.send_slot, item, streaming_);
   keep_in_ = prepare_unpack(mine.recv, plan_.piece_order, mine.send_slot, item, streaming_);
@@ -85,7 +85,7 @@ void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
   }
   if (sends.empty()) return;
   near_ = std::make_unique<NodeExchange>(channel_.node, channel_.signature, sends, receives, plan_.piece_order, item,
-                                         streaming_);
+                                         streaming_, channel_.team);
   near_->stage_at(std::move(stage));
   sweeps_ = plan_.parts_of_rows && near_->sweep(plan_.widest_part, mine.send, mine.recv, channel_.local_seconds);
 }

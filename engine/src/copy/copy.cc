@@ -106,72 +106,11 @@ void run_transpose_lines(const BoxCopy& copy, const char* src, char* dst) {
   kernels().fence();
 }
 
-/**
- * Rows of a block, turned in the cache and on their way past it. Every row lies at the same place within a cache line
- * as in the destination, so that whole lines can be streamed; the line that a block ends in waits for the next block.
- */
-class StagedRows {
-public:
-  static constexpr int64_t rows_bytes = 512, block_bytes = 256;
-
-  StagedRows(const BoxCopy& copy, char* dst)
-      : row_bytes_(copy.dst_stride[0] * copy.item), pitch_(carry + block_bytes + line_bytes + row_bytes_ % line_bytes),
-        first_(lines_ + carry + reinterpret_cast<uintptr_t>(dst) % line_bytes), dst_(dst) {}
-
-  char* first() { return first_; }
-  int64_t pitch() const { return pitch_; }
-
-  /** Sends bytes at..at+bytes of every row; what is left of the last line stays, unless this is the end of the rows. */
-  void stream(int64_t rows, int64_t at, int64_t bytes, bool end) {
-    const StreamRow stream = kernels().stream_row;
-    for (int64_t row = 0; row < rows; ++row) {
-      char* data = first_ + row * pitch_;
-      char* to = dst_ + row * row_bytes_ + at;
-      const int64_t into_line = reinterpret_cast<uintptr_t>(to) % line_bytes;
-      const int64_t begin = at == 0 ? 0 : -into_line; // the bytes before came with the last block
-      const int64_t left = end ? 0 : (into_line + bytes) % line_bytes;
-      stream(to + begin, data + begin, static_cast<size_t>(bytes - left - begin));
-      if (left) std::memcpy(data - into_line, data + bytes - left, static_cast<size_t>(left));
-    }
-  }
-
-private:
-  static constexpr int64_t carry = line_bytes;
-  static constexpr int64_t most_rows = rows_bytes / 4;
-
-  int64_t row_bytes_, pitch_;
-  alignas(line_bytes) char lines_[most_rows * (carry + block_bytes + 2 * line_bytes) + 2 * line_bytes];
-  char* first_; ///< where the first row of a block goes
-  char* dst_;
-};
-
-/** Past the caches for any rows. */
-void run_transpose_staged(const BoxCopy& copy, const char* src, char* dst) {
-  const int item = copy.item;
-  const int64_t most_i = StagedRows::rows_bytes / item, most_j = StagedRows::block_bytes / item;
-  const TransposeBlock transpose = kernels().transpose(item);
-  for (int64_t k = 0; k < copy.n[2]; ++k) {
-    for (int64_t i = 0; i < copy.n[0]; i += most_i) {
-      const int64_t ni = std::min(most_i, copy.n[0] - i);
-      const char* from = src + (i + k * copy.src_stride[2]) * item;
-      StagedRows staged(copy, dst + (i * copy.dst_stride[0] + k * copy.dst_stride[2]) * item);
-      for (int64_t j = 0; j < copy.n[1]; j += most_j) {
-        const int64_t nj = std::min(most_j, copy.n[1] - j);
-        transpose(from + j * copy.src_stride[1] * item, copy.src_stride[1], staged.first(), staged.pitch() / item, ni,
-                  nj);
-        staged.stream(ni, j * item, nj * item, j + nj == copy.n[1]);
-      }
-    }
-  }
-  kernels().fence();
-}
-
 void run_transpose(const BoxCopy& copy, const char* src, char* dst) {
-  if (!copy.streaming || !kernels().stream_row) return run_transpose_cached(copy, src, dst);
-  const int item = copy.item;
-  const bool whole_items = reinterpret_cast<uintptr_t>(dst) % item == 0;
-  if (whole_items && on_line(copy.dst_stride[0] * item)) return run_transpose_lines(copy, src, dst);
-  run_transpose_staged(copy, src, dst);
+  const bool whole_items = reinterpret_cast<uintptr_t>(dst) % copy.item == 0;
+  const bool lines = whole_items && on_line(copy.dst_stride[0] * copy.item);
+  const bool streams = copy.streaming && kernels().stream_row;
+  return streams && lines ? run_transpose_lines(copy, src, dst) : run_transpose_cached(copy, src, dst);
 }
 
 template <int item> void run_strided(const BoxCopy& copy, const char* src, char* dst) {

@@ -23,9 +23,12 @@ Region part_of(const Region& region, const Triple& begin, const Triple& n) {
 
 } // namespace
 
-Pieces::Pieces(const Triple& n, const std::array<int, 3>& order, int64_t most) : n_(n), order_(order) {
-  if (n[0] * n[1] * n[2] == 0) return;
-  constexpr int64_t second_at_least = 64;
+Pieces::Pieces(const Region& one, const Region& other, const std::array<int, 3>& order, int64_t most)
+    : n_(one.n), order_(order) {
+  const Triple& n = one.n;
+  if (one.points() == 0) return;
+  const bool rows = one.stride[order[0]] == 1 && other.stride[order[0]] == 1;
+  const int64_t second_at_least = rows ? 1 : 64;
   int64_t room = most;
   count_ = 1;
   for (int dim : order) {
@@ -63,7 +66,7 @@ void Pieces::get(int64_t piece, Triple& begin, Triple& n) const {
 
 PiecewiseCopy::PiecewiseCopy(const Region& src, const Region& dst, const std::array<int, 3>& order, int item,
                              int64_t bytes, bool streaming)
-    : src_(src), dst_(dst), pieces_(src.n, order, bytes / item), item_(item), streaming_(streaming) {}
+    : src_(src), dst_(dst), pieces_(src, dst, order, bytes / item), item_(item), streaming_(streaming) {}
 
 void PiecewiseCopy::run(int64_t piece, const void* src, void* dst, Team* team) const {
   Triple begin, n;
@@ -88,7 +91,7 @@ NodeExchange::NodeExchange(std::shared_ptr<Node> node, uint64_t signature, const
     message.peer = place_of(given.peer);
     message.mine = given.mine;
     message.theirs = given.theirs;
-    message.pieces = Pieces(given.mine.n, order, static_cast<int64_t>(node_->slot_bytes()) / item);
+    message.pieces = Pieces(given.mine, given.theirs, order, static_cast<int64_t>(node_->slot_bytes()) / item);
     message.direct = sending ? prepare_copy(given.mine, given.theirs, item, streaming)
                              : prepare_copy(given.theirs, given.mine, item, streaming);
     messages.push_back(message);

@@ -16,14 +16,15 @@
 namespace cudecomp {
 
 /**
- * A box cut into pieces of at most some number of points. The axes of `order` are kept whole for as long as they fit,
- * the second one to a good part even where the first is long: the one may be contiguous in the source, the other in the
- * destination.
+ * A box cut into pieces of at most some number of points. The axes of `order` are kept whole for as long as they fit.
+ * Where the first is contiguous on one side of a copy only, the second one is kept to a good part even if the first is
+ * long: it may be contiguous on the other side.
  */
 class Pieces {
 public:
   Pieces() = default;
-  Pieces(const Triple& n, const std::array<int, 3>& order, int64_t most);
+  /** @param one, other the two sides of the copy; the extents are those of `one` */
+  Pieces(const Region& one, const Region& other, const std::array<int, 3>& order, int64_t most);
   /** Cuts between rows along order[0] only, as if those were `widest` points long. */
   static Pieces of_rows(const Triple& n, const std::array<int, 3>& order, int64_t widest, int64_t most);
 

@@ -120,10 +120,12 @@ def _portable_type(error: Exception) -> type[Exception]:
     """A type that other ranks can raise with nothing but a text."""
     if isinstance(error, ImportError):
         return ImportError
-    if isinstance(error, OSError):
-        return type(error) if type(error).__module__ == "builtins" else OSError
-    portable = isinstance(error, CudecompError | TypeError | MemoryError | LibraryLoadError)
-    return type(error) if portable else InvalidUsageError
+    if isinstance(error, CudecompError | LibraryLoadError):
+        return type(error)
+    if isinstance(error, OSError | RuntimeError | TypeError | MemoryError):
+        # Those of other packages may take more than a text, as NumPy's MemoryError does.
+        return next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+    return InvalidUsageError
 
 
 def _by_value(values: list[str | None]) -> dict[str | None, str]:

@@ -82,6 +82,7 @@ def coordinates(
         indices = np.arange(first, first + info.shape[along])
         steps = max(1, gdims[dim] - 1) if inclusive else gdims[dim]
         points: _Line = starts[dim] + indices * (sizes[dim] / steps)
+        points[indices == steps] = starts[dim] + sizes[dim]  # the end of the domain, whatever the spacing is rounded to
         return points
 
     return _lines(info, line)

@@ -142,6 +142,25 @@ def test_coordinates_and_wavenumbers(data: st.DataObject, handle: cudecomp.Handl
     assert_nothing_wrong(comm, problems)
 
 
+def test_the_last_point_is_the_end(handle: cudecomp.Handle) -> None:
+    """Of 50 points on a length of 1, 49 times the spacing is less than 1."""
+    lengths, origin = (1.0, 0.3, 2.0), (0.0, 0.1, -2.0)
+    with handle.create_grid(make_config(handle.nranks, gdims=(50, 98, 50))) as grid:
+        for axis in range(3):
+            line = grid.coordinates(axis, lengths, origin=origin, endpoint=True)[axis].ravel()
+            assert (line[0], line[-1]) == (origin[axis], origin[axis] + lengths[axis])
+            ghosts = grid.coordinates(axis, lengths, origin=origin, halo_extents=(1, 1, 1))[axis].ravel()
+            assert ghosts[-1] == origin[axis] + lengths[axis]
+
+
+def test_memory_that_is_not_there(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """NumPy's own MemoryError takes more than a text, which is all that other ranks have of it."""
+    with handle.create_grid(make_config(comm.size, gdims=(30000, 30000, 30000))) as grid:
+        one = np.zeros(1)
+        pencil = np.lib.stride_tricks.as_strided(one, grid.get_pencil_info(0).shape, (0, 0, 0))
+        assert_raises_everywhere(comm, MemoryError, "Unable to allocate", lambda: grid.gather(pencil, 0))
+
+
 def test_wavenumbers_differentiate(grid: cudecomp.GridDesc) -> None:
     """A derivative along X of a real field, through the halved spectrum of numpy.fft.rfft."""
     lengths = (2.0, 3.0, 5.0)

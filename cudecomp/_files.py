@@ -268,17 +268,22 @@ def require_package(package: str, call: str) -> Any:
 def checked_path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a str or a path, got {path!r} of type {type(path).__name__}")
-    return Path(os.fspath(path))
+    if not (text := os.fspath(path)):
+        raise InvalidUsageError("path is empty, expected the name of a file or folder")
+    return Path(text)
 
 
 def checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"name must be a str, got {name!r} of type {type(name).__name__}")
-    if not name.strip("/"):
+    parts = [part for part in name.split("/") if part]
+    if not parts or {".", ".."} & set(parts) or "\0" in name:
         raise InvalidUsageError(f"name is {name!r}, expected the name of an array in the file, such as 'u' or 'run/u'")
-    return name.strip("/")
+    return "/".join(parts)
 
 
-def missing_name(where: Path, name: str, found: list[str]) -> InvalidUsageError:
+def missing_name(where: Path, name: str, found: list[str], is_group: bool) -> InvalidUsageError:
+    if is_group:
+        return InvalidUsageError(f"{name!r} in {where} is a group, expected an array; choose a name such as '{name}/u'")
     listed = ", ".join(map(repr, itertools.islice(sorted(found), 20))) or "nothing"
     return InvalidUsageError(f"{where} has no array {name!r}; at its top are {listed}")

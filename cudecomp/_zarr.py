@@ -70,7 +70,7 @@ class ZarrStore:
         group = self._zarr.open_group(str(self.path), mode="r")
         found = group.get(self.name)
         if not isinstance(found, self._zarr.Array):
-            raise missing_name(self.path, self.name, [*group.array_keys(), *group.group_keys()])
+            raise missing_name(self.path, self.name, [*group.array_keys(), *group.group_keys()], found is not None)
         return self._zarr.open_array(store=str(self.path), path=self.name, mode=mode)
 
     def _require_free(self, mode: str) -> None:

@@ -58,7 +58,7 @@ def write_hdf5(
         TypeError: An argument has the wrong type.
         InvalidUsageError: A wrong shape, name or mode, a dataset that cannot be overwritten, or arguments that differ
             between ranks.
-        OSError: The file cannot be made, opened or written.
+        OSError: The file cannot be made, opened or written, or the array does not fit on the file system.
 
     Collective: Over all ranks of the handle of `grid`. What is wrong on one rank raises the same error on all.
 

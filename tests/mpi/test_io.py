@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -227,6 +229,8 @@ WRITE_ERRORS: dict[str, tuple[dict[str, object], type[Exception], str]] = {
     "shape": ({"array": np.zeros((1, 2, 3))}, ValueError, r"array has shape \(1, 2, 3\), expected"),
     "mode": ({"mode": "r"}, ValueError, "mode is 'r', expected one of 'a', 'w', 'x'"),
     "name": ({"name": "/"}, ValueError, "name is '/', expected the name of an array in the file"),
+    "parent": ({"name": "../u"}, ValueError, "name is '../u', expected the name of an array in the file"),
+    "no path": ({"path": ""}, ValueError, "path is empty, expected the name of a file or folder"),
     "name's type": ({"name": 1}, TypeError, "name must be a str, got 1 of type int"),
     "path's type": ({"path": 1}, TypeError, "path must be a str or a path, got 1 of type int"),
     "no folder": ({"path": "/nonexistent/folder/file"}, OSError, ".*"),
@@ -319,6 +323,60 @@ def test_a_rank_that_cannot_write_tells_all(
     array = np.zeros(grid.get_pencil_info(0).shape)
     text = "no space left on device"
     assert_raises_everywhere(comm, OSError, text, lambda: write(kind, folder / "file", grid, 0, array))
+
+
+def test_groups_are_told_from_arrays(kind: str, grid: cudecomp.GridDesc, folder: Path, comm: MPI.Comm) -> None:
+    array = np.zeros(grid.get_pencil_info(0).shape)
+    path = folder / "file"
+    write(kind, path, grid, 0, array, name="/run//u/")
+    assert read(kind, path, grid, 0, name="run/u").shape == array.shape
+    text = "'run' in .*file is a group, expected an array; choose a name such as 'run/u'"
+    assert_raises_everywhere(comm, ValueError, text, lambda: write(kind, path, grid, 0, array, name="run"))
+    assert_raises_everywhere(comm, ValueError, text, lambda: read(kind, path, grid, 0, name="run"))
+
+
+def test_what_hdf5_cannot_take(grid: cudecomp.GridDesc, folder: Path, comm: MPI.Comm) -> None:
+    shape, path = grid.get_pencil_info(0).shape, folder / "file"
+    cudecomp.io.write_hdf5(path, grid, 0, np.zeros(shape), name="u")
+    for array, name in ((np.zeros(shape), "u/v"), (np.zeros(shape, "U3"), "text")):
+        text = f"file cannot take '{name}', of {array.dtype}: "
+        call = functools.partial(cudecomp.io.write_hdf5, path, grid, 0, array, name=name)
+        assert_raises_everywhere(comm, TypeError, text, call)
+
+
+def test_what_does_not_fit_on_the_disk(
+    grid: cudecomp.GridDesc, folder: Path, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 may not meet a full disk: it keeps the file half open then, and can end the process later."""
+    array, path = np.full(grid.get_pencil_info(0).shape, comm.rank + 1.0), folder / "file"
+    cudecomp.io.write_hdf5(path, grid, 0, array)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: (2**30, 2**30 - 4096, 4096))
+    for options, target in (({"name": "u"}, path), ({"mode": "w"}, folder / "new")):
+        text = f"{target}: No space left on device: .* takes {9 * 10 * 11 * 8} bytes, and 4096 are free"
+        call = functools.partial(cudecomp.io.write_hdf5, target, grid, 0, array, **options)
+        assert_raises_everywhere(comm, OSError, text, call)
+    assert not (folder / "new").exists()
+    cudecomp.io.write_hdf5(path, grid, 0, -array)  # takes no more than is there
+    assert grid.allclose(cudecomp.io.read_hdf5(path, grid, 0), -array, 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: (0, 0, 0))  # a file system that does not tell
+    cudecomp.io.write_hdf5(folder / "new", grid, 0, array)
+
+
+def test_a_file_that_cannot_be_closed(
+    grid: cudecomp.GridDesc, folder: Path, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """h5py then raises a RuntimeError, which says nothing of the file."""
+    close = h5py.File.close
+
+    def fail(file: h5py.File) -> None:
+        close(file)
+        raise RuntimeError("Can't decrement id ref count")
+
+    if comm.rank == comm.size - 1:
+        monkeypatch.setattr(h5py.File, "close", fail)
+    array = np.zeros(grid.get_pencil_info(0).shape)
+    text = "file: Can't decrement id ref count"
+    assert_raises_everywhere(comm, OSError, text, lambda: cudecomp.io.write_hdf5(folder / "file", grid, 0, array))
 
 
 def test_missing_packages(

@@ -7,14 +7,13 @@ with the installation, a result or the machine; 2, the command line is wrong.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import IO
 
 from cudecomp._cli import autotune, bench, check, info, plot
-from cudecomp._cli.launch import WRONG
+from cudecomp._cli.launch import WRONG, drop_output
 from cudecomp._cli.launchers import is_first_process
 from cudecomp._version import __version__
 
@@ -57,8 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = make_parser().parse_args(arguments)
     try:
         code: int = options.run(options)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:  # closed by who has started this
+            sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
         return WRONG
     return code

@@ -72,9 +72,17 @@ def run_on_all_ranks(work: "Callable[[MPI.Intracomm, Printer], int]") -> int:
     private = comm.Dup()
     try:
         code, text = work(comm, Printer(sys.stdout if speaks(comm.rank, comm.size) else None)), ""
+    except BrokenPipeError:
+        drop_output()
+        code, text = WRONG, ""
     except Exception as error:
         code, text = explained(error)
     return settle(private, code, text)
+
+
+def drop_output() -> None:
+    """Sends what is still to be printed nowhere: the reader of the pipe has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def start_mpi() -> "MPI.Intracomm":

@@ -192,3 +192,23 @@ def test_a_rank_that_is_done_waits_for_the_others(monkeypatch, capsys):
     monkeypatch.setattr(comm, "Test", lambda: next(answers))
     assert settle(comm, 0, "") == 0
     assert comm.aborted is None
+
+
+@pytest.mark.parametrize("command", [["info"], ["check", "--json"]])
+def test_a_pipe_that_nobody_reads(command):
+    """As with `| head`, when it has seen enough."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "cudecomp", *command], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode == launch.WRONG
+
+
+def test_no_output_at_all():
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -m cudecomp info >&-', sys.executable], stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

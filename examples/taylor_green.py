@@ -203,7 +203,10 @@ def check(flow, history, reynolds, dt, report):
     report.check("energy: start - now - dissipated, largest", budget, 2 * trapezoids + damped + 1e-12)
     early = np.flatnonzero(times < 0.2 + dt / 2)[-1]
     series, last_term = early_enstrophy(times[early], reynolds)
-    report.check(f"enstrophy at t = {times[early]:g}, off the series", abs(enstrophies[early] - series), last_term / 2)
+    if min(flow.box.gdims) > 9:  # the series needs modes up to 3, of which 2/3 of 9 points or fewer have none
+        report.check(
+            f"enstrophy at t = {times[early]:g}, off the series", abs(enstrophies[early] - series), last_term / 2
+        )
     if reynolds == 1600 and times[-1] > 9.9 and min(flow.box.gdims) >= 64:
         report.check(
             "highest dissipation, off that on 512³ points, relative", abs(dissipation[peak] / 0.01286 - 1), 0.05
@@ -232,6 +235,9 @@ def main(arguments=None):
     parser.add_argument("--serial", action="store_true", help="compare with the serial program; for small grids")
     options = parse(parser, arguments, comm)
     arrays, report = Arrays(options.device, comm), Report(comm)
+    if min(options.grid) < 4:
+        report("--grid takes 4 points or more along each axis: fewer do not hold the modes of the vortex")
+        return 2
     steps = max(1, round(options.end / options.dt))
     report(f"Taylor-Green vortex, Re = {options.reynolds:g}, {' x '.join(map(str, options.grid))}, {steps} steps")
     with cudecomp.Handle(comm) as handle, SpectralBox(handle, options.grid, options.pdims, arrays) as box:

@@ -189,6 +189,14 @@ def test_taylor_green_agrees_with_the_serial_program(run):
     assert "velocity, largest difference to the serial program" in printed
 
 
+def test_taylor_green_on_grids_that_are_hardly_enough(run):
+    """A check of what the grid cannot hold would fail; what it can hold agrees with the serial program."""
+    printed = run("taylor_green", "--grid 15 12 9 --end 0.2 --serial")
+    assert "off the series" not in printed
+    assert "largest difference to the serial program" in printed
+    assert "takes 4 points or more" in run("taylor_green", "--grid 8 8 3", expected_code=2)
+
+
 def test_taylor_green_at_a_low_reynolds_number(run):
     assert "off the series" in run("taylor_green", "--grid 16 16 16 --end 0.2 --dt 0.02 --reynolds 20")
 

@@ -173,22 +173,29 @@ cdef class Handle:
         cdef int comm = mpi_comm.py2f()
         cdef cudecompHandle_t handle = NULL
         cdef int result
-        cdef object error = None
-        cdef Gpu gpu = None
         with nogil:
             result = cudecompInit_F(&handle, comm)
-        if result != 0:
-            error = error_of(result, "cudecompInit")
-        elif self._library.kind != "builtin":
+        agree(private, "Handle", error_of(result, "cudecompInit") if result else None, {})
+        if self._library.kind != "builtin":
             try:
-                gpu = Gpu(self._library.path)
-            except CudecompError as caught:
-                error = caught
-        agree(private, "Handle", error, {})
-        if gpu is not None:
-            gpu.compare_devices(private)
-        self._gpu = gpu
+                self._open_gpu(private)
+            except BaseException:
+                with nogil:
+                    cudecompFinalize(handle)
+                raise
         self._handle = handle
+        return 0
+
+    cdef int _open_gpu(self, private) except -1:
+        cdef Gpu gpu = None
+        cdef object error = None
+        try:
+            gpu = Gpu(self._library.path)
+        except Exception as caught:
+            error = caught
+        agree(private, "Handle", error, {})
+        gpu.compare_devices(private, self._checks)
+        self._gpu = gpu
         return 0
 
     @property
@@ -255,10 +262,7 @@ cdef class Handle:
             ``cudecompGridDescCreate``
         """
         self._require_running()
-        agree_on_arguments(self._private, config, options, report, progress, self._nranks)
-        if self._gpu is not None:
-            self._gpu.require_current()
-            check_backends(config, options, self._nranks, self._gpu.shared, mpi_takes_gpu_memory())
+        agree_on_arguments(self._private, config, options, report, progress, self._nranks, self._gpu)
         cdef object problem = None
         cdef ConfigStruct struct = config._struct
         # The library works on copies: while it does, another thread may change the originals.
@@ -329,10 +333,15 @@ cdef class Handle:
         require_mpi("finalize()")
         if self._checks:
             agree(self._private, "Handle.finalize", None, {})
-        self._destroy_orphans()
+        cdef bint made_current = self._gpu is not None and self._gpu.make_current()
         cdef int result
-        with nogil:
-            result = cudecompFinalize(self._handle)
+        try:
+            self._destroy_orphans()
+            with nogil:
+                result = cudecompFinalize(self._handle)
+        finally:
+            if made_current:
+                self._gpu.restore(made_current)
         check(result, "cudecompFinalize")
         self._handle = NULL
         self._private.Free()
@@ -346,8 +355,24 @@ cdef class Handle:
             noun = "1 grid descriptor" if most == 1 else f"{most} grid descriptors"
             raise InvalidUsageError(f"{noun} of this handle still in use; call destroy() before Handle.finalize()")
         for number in sorted(self._grids):
-            destroy_grid(self._handle, <cudecompGridDesc_t><intptr_t>self._grids[number][1])
-            del self._grids[number]
+            self._destroy_grid(number)
+        return 0
+
+    cdef int _destroy_grid(self, Py_ssize_t number) except -1:
+        """Destroys a grid descriptor, before it the workspace that only it still uses."""
+        cdef cudecompGridDesc_t grid = <cudecompGridDesc_t><intptr_t>self._grids[number][1]
+        cdef bint made_current = self._gpu is not None and self._gpu.make_current()
+        cdef int result
+        try:
+            if self._gpu is not None:
+                self._gpu.leave(number, grid)
+            with nogil:
+                result = cudecompGridDescDestroy(self._handle, grid)
+        finally:
+            if made_current:
+                self._gpu.restore(made_current)
+        check(result, "cudecompGridDescDestroy")
+        del self._grids[number]
         return 0
 
     cdef int _require_running(self) except -1:
@@ -379,12 +404,15 @@ cdef class Handle:
             warn_unclosed(self, "finalize()")
 
 
-cdef int agree_on_arguments(private, config, options, report, progress, int nranks) except -1:
+cdef int agree_on_arguments(private, config, options, report, progress, int nranks, Gpu gpu) except -1:
     cdef object error = None
     cdef dict values = {}
     try:
         check_arguments(config, options, nranks)
         check_autotune_arguments(report, progress, private.rank == 0)
+        if gpu is not None:
+            gpu.require_current()
+            check_backends(config, options, nranks, gpu.shared, mpi_takes_gpu_memory())
         values = {f"config.{name}": text for name, text in config._texts().items()}
         values["options"] = "None" if options is None else "given"
         if options is not None:
@@ -397,7 +425,7 @@ cdef int agree_on_arguments(private, config, options, report, progress, int nran
             values[f"the environment variable {name}"] = repr(text)
         if report is not None:
             values["report"] = f"one with digest {_autotune.digest(report)}"
-    except (TypeError, ValueError, ImportError) as caught:
+    except (TypeError, ValueError, ImportError, CudecompError) as caught:
         error = caught
     agree(private, "create_grid", error, values)
     return 0
@@ -574,12 +602,9 @@ cdef class GridDesc:
         require_mpi("destroy()")
         if self._owner._checks:
             agree(self._owner._private, "GridDesc.destroy", None, {"the grid": self._name()})
-        if self._workspace is not None:
-            self._owner._gpu.leave(self._workspace, self._grid)
-            self._workspace = None
-        destroy_grid(self._owner._handle, self._grid)
+        self._owner._destroy_grid(self._number)
         self._grid = NULL
-        del self._owner._grids[self._number]
+        self._workspace = None
 
     def get_config(self):
         """Returns the configuration in use, autotuned fields filled in.
@@ -964,7 +989,7 @@ cdef class GridDesc:
                 check_same_shape(in_layout, out_layout)
             acquire(gpu, &target, out, "out", code, out_layout, output_axis)
             try:
-                check_pair(&source, &target, input, out)
+                check_pair(&source, &target)
                 if call is not None:
                     call.compare({
                         "the grid": self._name(),
@@ -994,6 +1019,7 @@ cdef class GridDesc:
         cdef Gpu gpu = self._owner._gpu
         cdef bint capturing = False
         cdef int result
+        cdef uint64_t called = self._called
         if gpu is not None:
             capturing = self._begin_transpose(operation, <int>dtype, stream, &work)
         with nogil:
@@ -1010,6 +1036,8 @@ cdef class GridDesc:
                 result = cudecompTransposeYToX(
                     handle, grid, x, y, work, dtype, in_halo, out_halo, in_pad, out_pad, stream)
         if gpu is not None:
+            if result != 0:
+                self._called = called  # what has failed has set nothing up
             gpu.end(stream, capturing)
         return check(result, "cudecompTranspose" + ("XToY", "YToZ", "ZToY", "YToX")[operation] if result else None)
 
@@ -1050,7 +1078,8 @@ cdef class GridDesc:
         self._captures_halos = capturable_backend(halos)
         check(cudecompGetTransposeWorkspaceSize(self._owner._handle, self._grid, &size), "GetTransposeWorkspaceSize")
         self._transpose_elements = size
-        self._workspace = self._owner._gpu.join(self._owner._handle, memory_kind(transposes, halos))
+        self._workspace = self._owner._gpu.join(
+            self._owner._handle, self._number, memory_kind(transposes, halos))
         return 0
 
     cdef int _update_halos(self, int axis, input, halo_extents, halo_periods, dim, padding, dtype, stream) except -1:
@@ -1115,6 +1144,7 @@ cdef class GridDesc:
         cdef bint capturing = False
         cdef int32_t dim
         cdef int result = 0
+        cdef uint64_t called = self._called
         if gpu is not None:
             capturing = self._begin_update(layout, axis, first, last, <int>dtype, stream, &work)
         with nogil:
@@ -1128,6 +1158,8 @@ cdef class GridDesc:
                 if result != 0:
                     break
         if gpu is not None:
+            if result != 0:
+                self._called = called  # what has failed has set nothing up
             gpu.end(stream, capturing)
         return check(result, "cudecompUpdateHalos" + "XYZ"[axis] if result else None)
 
@@ -1309,12 +1341,13 @@ cdef int check_depth(Layout layout, const int32_t* halo, const bool_t* periods, 
     return 0
 
 
-cdef int check_pair(const Operand* source, const Operand* target, object input, object out) except -1:
+cdef int check_pair(const Operand* source, const Operand* target) except -1:
     """What input and output must satisfy together."""
     cdef const char* x = <const char*>source.data
     cdef const char* y = <const char*>target.data
     if source.dtype != target.dtype and source.dtype != 0 and target.dtype != 0:
-        raise TypeError(f"out is of {out.dtype}, but input is of {input.dtype}; arrays are never converted")
+        types = ELEMENT_TYPES[target.dtype], ELEMENT_TYPES[source.dtype]
+        raise TypeError("out is of {}, but input is of {}; arrays are never converted".format(*types))
     if not target.writable:
         raise InvalidUsageError("out is read-only; pass a writable array")
     if x != y and x < y + target.nbytes and y < x + source.nbytes and source.nbytes > 0 and target.nbytes > 0:
@@ -1410,13 +1443,6 @@ cdef object error_of(int result, str function):
     """The exception for a failed call, with what the library says about it."""
     unexplained = f"{function} failed; NVIDIA's library writes its reason to standard error"
     return error_from_result(result, library_text() or unexplained)
-
-
-cdef int destroy_grid(cudecompHandle_t handle, cudecompGridDesc_t grid) except -1:
-    cdef int result
-    with nogil:
-        result = cudecompGridDescDestroy(handle, grid)
-    return check(result, "cudecompGridDescDestroy")
 
 
 cdef int require_mpi(str call) except -1:

@@ -154,12 +154,15 @@ cdef int read_interface(Operand* operand, Seen* seen, object array, str name, in
     if not isinstance(interface, dict):
         raise TypeError(f"{name}.__cuda_array_interface__ is of type {type(interface).__name__}, expected a dict")
     try:
-        version, typestr, shape = interface["version"], interface["typestr"], interface["shape"]
+        version, typestr = interface["version"], interface["typestr"]
         pointer, read_only = interface["data"]
-    except (KeyError, TypeError, ValueError) as error:
+        operand.data = <void*><uintptr_t>(pointer or 0)
+        read_triple(interface["shape"], seen.shape, &seen.ndim)
+        read_strides(seen, interface.get("strides"))
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"{name}.__cuda_array_interface__ lacks an entry or has a malformed one ({error!r}); expected version, "
-            "typestr, shape, and data as (pointer, read-only)"
+            "typestr, shape, data as (pointer, read-only), and strides for each axis or None"
         ) from None
     if isinstance(version, bool) or version not in (0, 1, 2, 3):
         raise TypeError(f"{name}.__cuda_array_interface__ has version {version!r}, expected 0 to 3")
@@ -167,16 +170,18 @@ cdef int read_interface(Operand* operand, Seen* seen, object array, str name, in
         raise TypeError(f"{name} has a mask, which would be lost; pass an array without one")
     cdef object dtype = element_type(typestr, interface.get("descr"), name)
     operand.dtype = array_dtype(dtype, name, given)
-    operand.data = <void*><uintptr_t>(pointer or 0)
     operand.writable = not read_only
     seen.itemsize = dtype.itemsize
-    read_triple(shape, seen.shape, &seen.ndim)
-    strides = interface.get("strides")
+    return 0
+
+
+cdef int read_strides(Seen* seen, object strides) except -1:
+    cdef int count = 3
     seen.has_strides = strides is not None and seen.ndim == 3
     if seen.has_strides:
-        read_triple(strides, seen.strides, &seen.ndim)
-        if seen.ndim != 3:
-            raise TypeError(f"{name}.__cuda_array_interface__ has strides {strides} for shape {shape}")
+        read_triple(strides, seen.strides, &count)
+    if count != 3:
+        raise ValueError(f"strides {strides} for 3 axes")
     return 0
 
 
@@ -185,11 +190,10 @@ cdef object element_type(object typestr, object descr, str name):
     cdef object dtype = element_types.get(typestr) if type(typestr) is str else None
     if dtype is None:
         try:
-            dtype = np.dtype(typestr)
+            dtype = np.dtype(typestr if isinstance(typestr, str) else "no text")  # None would be float64
         except TypeError:
             raise TypeError(f"{name}.__cuda_array_interface__ has typestr {typestr!r}, which names no type") from None
-        if type(typestr) is str:
-            element_types[typestr] = dtype
+        element_types[typestr] = dtype
     if dtype.kind == "V" and descr and any(field[0] for field in descr):
         raise TypeError(f"{name} is of a structured type, {descr}, expected float32, float64, complex64 or complex128")
     return dtype
@@ -246,7 +250,10 @@ cdef int check_pointer(Operand* operand, object array, str name, int device) exc
 
 cdef int raise_layout_error(object array, str name, int axis, object info, const Seen* seen) except -1:
     halo, padding = info.halo_extents, info.padding
-    shape = tuple(seen.shape[i] for i in range(seen.ndim)) if seen.ndim <= 3 else tuple(array.shape)
+    if seen.ndim <= 3:
+        shape = tuple(seen.shape[i] for i in range(seen.ndim))
+    else:
+        shape = tuple(array.shape if hasattr(array, "shape") else array.__cuda_array_interface__["shape"])
     remedy = f"grid.empty({axis}, dtype, {halo}, {padding})"
     if shape != info.shape:
         raise InvalidUsageError(

@@ -5,6 +5,8 @@
 
 cdef int open_driver() except -1
 cdef int current_context(void** context) except -1
+cdef int push_context(void* context) except -1
+cdef int pop_context() except -1
 cdef int current_device() except -1
 cdef int synchronize_context() except -1
 cdef int device_of_pointer(const void* pointer) except -2 nogil

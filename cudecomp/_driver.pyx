@@ -38,6 +38,8 @@ ctypedef int (*ErrorName)(int, const char**) noexcept nogil
 ctypedef int (*DeviceUuid)(void*, int) noexcept nogil
 
 cdef PointerToInt cuCtxGetCurrent = NULL
+cdef PointerToInt cuCtxPushCurrent = NULL
+cdef PointerToInt cuCtxPopCurrent = NULL
 cdef IntPointerToInt cuCtxGetDevice = NULL
 cdef NothingToInt cuCtxSynchronize = NULL
 cdef PointerAttributes cuPointerGetAttributes = NULL
@@ -61,6 +63,7 @@ cdef void* symbol(void* library, const char* name) except NULL:
 cdef int open_driver() except -1:
     """Opens the driver library, once."""
     global cuCtxGetCurrent, cuCtxGetDevice, cuCtxSynchronize, cuPointerGetAttributes, cuStreamIsCapturing, opened
+    global cuCtxPushCurrent, cuCtxPopCurrent
     global cuEventCreate, cuEventDestroy, cuEventRecord, cuStreamWaitEvent, cuGetErrorName, cuDeviceGetUuid
     if opened:
         return 0
@@ -71,6 +74,8 @@ cdef int open_driver() except -1:
             "with a GPU, or set CUDECOMP_LIBRARY=builtin to work on NumPy arrays"
         )
     cuCtxGetCurrent = <PointerToInt>symbol(library, "cuCtxGetCurrent")
+    cuCtxPushCurrent = <PointerToInt>symbol(library, "cuCtxPushCurrent_v2")
+    cuCtxPopCurrent = <PointerToInt>symbol(library, "cuCtxPopCurrent_v2")
     cuCtxGetDevice = <IntPointerToInt>symbol(library, "cuCtxGetDevice")
     cuCtxSynchronize = <NothingToInt>symbol(library, "cuCtxSynchronize")
     cuPointerGetAttributes = <PointerAttributes>symbol(library, "cuPointerGetAttributes")
@@ -97,6 +102,16 @@ cdef int check(int result, str call) except -1:
 cdef int current_context(void** context) except -1:
     """The context of this thread, NULL if it has none."""
     return check(cuCtxGetCurrent(context), "cuCtxGetCurrent")
+
+
+cdef int push_context(void* context) except -1:
+    """Makes a context the thread's until it is popped."""
+    return check(cuCtxPushCurrent(context), "cuCtxPushCurrent")
+
+
+cdef int pop_context() except -1:
+    cdef void* context = NULL
+    return check(cuCtxPopCurrent(&context), "cuCtxPopCurrent")
 
 
 cdef int current_device() except -1:

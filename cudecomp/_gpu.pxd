@@ -15,7 +15,9 @@ cdef class Workspace:
     cdef list retired
     cdef cudecompHandle_t handle
 
-    cdef int grow(self, cudecompGridDesc_t grid, int64_t nbytes) except -1
+    cdef int grow(self, cudecompGridDesc_t grid, int64_t nbytes, object ranks) except -1
+    cdef int replace(self, cudecompGridDesc_t grid, int64_t nbytes) except -1
+    cdef int let_go(self, cudecompGridDesc_t grid) except -1
     cdef int release(self, cudecompGridDesc_t grid) except -1
 
 
@@ -23,15 +25,20 @@ cdef class Gpu:
     cdef void* context
     cdef readonly int device
     cdef readonly bint library_has_workspaces
+    cdef readonly bytes identity
     cdef readonly str shared
-    cdef dict workspaces
+    cdef dict workspaces  # by the kind of memory
+    cdef dict members  # the workspace of each grid, by the number of the grid
+    cdef object ranks
     cdef void* last_stream
     cdef bint used
     cdef bint several_streams
     cdef void* event
 
-    cdef Workspace join(self, cudecompHandle_t handle, object kind)
-    cdef int leave(self, Workspace workspace, cudecompGridDesc_t grid) except -1
+    cdef Workspace join(self, cudecompHandle_t handle, Py_ssize_t number, object kind)
+    cdef int leave(self, Py_ssize_t number, cudecompGridDesc_t grid) except -1
+    cdef int make_current(self) except -1
+    cdef int restore(self, bint made_current) except -1
     cdef int require_current(self) except -1
     cdef int begin(
         self, cudecompGridDesc_t grid, Workspace workspace, int64_t nbytes, void* stream, bint capturing, void** work

@@ -23,6 +23,8 @@ from cudecomp._driver cimport (
     destroy_event,
     device_identity,
     open_driver,
+    pop_context,
+    push_context,
     record_event,
     synchronize_context,
     wait_for_event,
@@ -31,7 +33,8 @@ from cudecomp._driver cimport (
 import re
 from pathlib import Path
 
-from cudecomp._errors import InvalidUsageError, error_from_result
+from cudecomp._agreement import agree
+from cudecomp._errors import CudecompError, InvalidUsageError, error_from_result
 
 # What an operation passes that needs no workspace: NVIDIA's library refuses null pointers.
 cdef int64_t SMALLEST_WORKSPACE = 256
@@ -63,16 +66,26 @@ cdef class Workspace:
         self.nbytes = 0
         self.retired = []
 
-    cdef int grow(self, cudecompGridDesc_t grid, int64_t nbytes) except -1:
+    cdef int grow(self, cudecompGridDesc_t grid, int64_t nbytes, object ranks) except -1:
+        """Larger memory instead of what there is; `ranks` is the communicator of those that raise alike, or None."""
+        cdef object error = None
+        try:
+            self.replace(grid, nbytes)
+        except CudecompError as caught:
+            if ranks is None:
+                raise
+            error = caught
+        if ranks is not None:
+            self.nbytes = 0  # if one rank has failed, all find theirs too small next time
+            agree(ranks, "a workspace", error, {})
+            self.nbytes = nbytes
+        return 0
+
+    cdef int replace(self, cudecompGridDesc_t grid, int64_t nbytes) except -1:
         cdef int result
         cdef size_t size = nbytes
         synchronize_context()
-        if self.captured:
-            self.retired.append(<size_t>self.data)
-            self.captured = False
-        elif self.data is not NULL:
-            free_memory(self.handle, grid, self.data)
-        self.data, self.nbytes = NULL, 0
+        self.let_go(grid)
         with nogil:
             result = cudecompMalloc(self.handle, grid, &self.data, size)
         if result != 0:
@@ -81,10 +94,19 @@ cdef class Workspace:
         self.nbytes = nbytes
         return 0
 
-    cdef int release(self, cudecompGridDesc_t grid) except -1:
-        if self.data is not NULL:
-            self.retired.append(<size_t>self.data)
+    cdef int let_go(self, cudecompGridDesc_t grid) except -1:
+        cdef void* data = self.data
+        cdef bint captured = self.captured
         self.data, self.nbytes, self.captured = NULL, 0, False
+        if captured:
+            self.retired.append(<size_t>data)
+        elif data is not NULL:
+            free_memory(self.handle, grid, data)
+        return 0
+
+    cdef int release(self, cudecompGridDesc_t grid) except -1:
+        self.captured = False
+        self.let_go(grid)
         while self.retired:
             free_memory(self.handle, grid, <void*><size_t>self.retired.pop())
         return 0
@@ -112,33 +134,56 @@ cdef class Gpu:
                 "cuda.core.Device(0).set_current()"
             )
         self.device = current_device()
+        self.identity = device_identity(self.device)
         self.library_has_workspaces = manages_workspaces(library_path)
         self.workspaces = {}
+        self.members = {}
         create_event(&self.event)
 
-    def compare_devices(self, private):
-        """Finds out which ranks share a GPU, a collective step."""
-        self.shared = sharing_ranks(private.allgather(device_identity(self.device)))
+    def compare_devices(self, private, checks):
+        """Finds out which ranks share a GPU, a collective step; with `checks` growing workspaces is one, too."""
+        self.shared = sharing_ranks(private.allgather(self.identity))
+        self.ranks = private if checks else None
 
     def __dealloc__(self):
         if self.event is not NULL:
             destroy_event(self.event)
 
-    cdef Workspace join(self, cudecompHandle_t handle, object kind):
+    cdef Workspace join(self, cudecompHandle_t handle, Py_ssize_t number, object kind):
         """The workspace for one more grid whose backends want memory of this kind."""
         cdef Workspace workspace = self.workspaces.get(kind)
         if workspace is None:
             workspace = self.workspaces[kind] = Workspace()
             workspace.handle = handle
         workspace.grids += 1
+        self.members[number] = workspace
         return workspace
 
-    cdef int leave(self, Workspace workspace, cudecompGridDesc_t grid) except -1:
-        """Waits for all work on the GPU; frees the workspace with its last grid, which must still exist."""
+    cdef int leave(self, Py_ssize_t number, cudecompGridDesc_t grid) except -1:
+        """Waits for all work on the GPU; frees the workspace with its last grid, which must still exist.
+
+        A grid that leaves again, because ending it has failed, does not count twice.
+        """
         synchronize_context()
-        workspace.grids -= 1
-        if workspace.grids == 0:
-            workspace.release(grid)
+        cdef Workspace workspace = self.members.pop(number, None)
+        if workspace is not None:
+            workspace.grids -= 1
+            if workspace.grids == 0:
+                workspace.release(grid)
+        return 0
+
+    cdef int make_current(self) except -1:
+        """For what ends: it is collective, so it works whatever device is current. The result is for restore()."""
+        cdef void* context = NULL
+        current_context(&context)
+        if context == self.context:
+            return False
+        push_context(self.context)
+        return True
+
+    cdef int restore(self, bint made_current) except -1:
+        if made_current:
+            pop_context()
         return 0
 
     cdef int require_current(self) except -1:
@@ -172,7 +217,7 @@ cdef class Gpu:
                     f"the operation needs a workspace of {nbytes} bytes, which cannot be allocated while a stream is "
                     "captured; call it once with the same arrays before the capture"
                 )
-            workspace.grow(grid, nbytes)
+            workspace.grow(grid, nbytes, self.ranks)
         if capturing:
             workspace.captured = True
         elif self.used and stream != self.last_stream:

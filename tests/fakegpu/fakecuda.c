@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 typedef int Result;
-enum { SUCCESS = 0, INVALID_VALUE = 1, CAPTURE_IMPLICIT = 906 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, INVALID_CONTEXT = 201, CAPTURE_IMPLICIT = 906 };
 
 #define MAX_RANGES 4096
 static struct {
@@ -23,6 +23,9 @@ static uintptr_t captured = 0;
 static char record[4096];
 static int synchronized_count = 0;
 static int shared_gpu = 0;
+static int pushed[8], depth = 0; // devices that others were made current over
+static int synchronized_device = -1;
+static int fail_identity = 0, fail_synchronize = 0;
 
 // --- for tests
 
@@ -46,7 +49,11 @@ void fake_forget(void* start) {
 void fake_set_current(int device) { current = device; }
 void fake_set_captured(uintptr_t stream) { captured = stream; }
 void fake_share_gpu(int shared) { shared_gpu = shared; }
+void fake_fail_identity(int fail) { fail_identity = fail; }
+void fake_fail_synchronize(int fail) { fail_synchronize = fail; }
+int fake_current(void) { return current; }
 int fake_synchronized(void) { return synchronized_count; }
+int fake_synchronized_device(void) { return synchronized_device; } // the last one
 
 // What has been recorded since the last call.
 const char* fake_record(void) {
@@ -68,13 +75,28 @@ Result cuCtxGetCurrent(void** context) {
   return SUCCESS;
 }
 
+Result cuCtxPushCurrent_v2(void* context) {
+  pushed[depth++] = current;
+  current = (int)((uintptr_t)context - 0x1000);
+  return SUCCESS;
+}
+
+Result cuCtxPopCurrent_v2(void** context) {
+  cuCtxGetCurrent(context);
+  current = pushed[--depth];
+  return SUCCESS;
+}
+
 Result cuCtxGetDevice(int* device) {
   *device = current;
   return SUCCESS;
 }
 
 Result cuCtxSynchronize(void) {
+  if (current < 0) return INVALID_CONTEXT;
+  if (fail_synchronize) return INVALID_VALUE;
   ++synchronized_count;
+  synchronized_device = current;
   return SUCCESS;
 }
 
@@ -127,6 +149,7 @@ Result cuGetErrorName(int error, const char** name) {
 }
 
 Result cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
+  if (fail_identity) return INVALID_VALUE;
   memset(uuid, 0, 16);
   uuid[0] = (unsigned char)device;
   int pid = shared_gpu ? 0 : (int)getpid();

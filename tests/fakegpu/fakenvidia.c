@@ -16,7 +16,8 @@
 static void* engine;
 static char record[8192];
 static int live_workspaces = 0;
-static int fail_allocations = 0;
+static int fail_allocations = 0, fail_frees = 0, fail_operations = 0;
+static int live_handles = 0;
 
 __attribute__((constructor)) static void open_engine(void) {
   engine = dlopen(getenv("FAKE_NVIDIA_ENGINE"), RTLD_NOW | RTLD_LOCAL);
@@ -31,7 +32,11 @@ __attribute__((constructor)) static void open_engine(void) {
 // --- for tests
 
 int fake_live_workspaces(void) { return live_workspaces; }
+void fake_forget_workspaces(int count) { live_workspaces -= count; } // that could not be freed
+int fake_live_handles(void) { return live_handles; }
 void fake_fail_allocations(int fail) { fail_allocations = fail; }
+void fake_fail_frees(int fail) { fail_frees = fail; }
+void fake_fail_operations(int fail) { fail_operations = fail; }
 
 // What has been recorded since the last call.
 const char* fake_library_record(void) {
@@ -44,6 +49,7 @@ const char* fake_library_record(void) {
 static cudecompResult_t note(const char* what, const void* work, const void* stream) {
   size_t used = strlen(record);
   snprintf(record + used, sizeof(record) - used, "%s %lx %lu;", what, (unsigned long)work, (unsigned long)stream);
+  if (fail_operations) return CUDECOMP_RESULT_CUDA_ERROR;
   return work ? CUDECOMP_RESULT_SUCCESS : CUDECOMP_RESULT_INVALID_USAGE;
 }
 
@@ -116,6 +122,7 @@ cudecompResult_t cudecompMalloc(cudecompHandle_t handle, cudecompGridDesc_t grid
 cudecompResult_t cudecompFree(cudecompHandle_t handle, cudecompGridDesc_t grid, void* buffer) {
   (void)handle;
   (void)grid;
+  if (fail_frees) return CUDECOMP_RESULT_CUDA_ERROR;
   note("free", buffer, NULL);
   free(buffer);
   --live_workspaces;
@@ -159,10 +166,15 @@ cudecompResult_t cudecompInit(cudecompHandle_t* handle, MPI_Comm comm) {
 }
 
 cudecompResult_t cudecompInit_F(cudecompHandle_t* handle, MPI_Fint comm) {
-  return ENGINE(cudecompInit_F)(handle, comm);
+  cudecompResult_t result = ENGINE(cudecompInit_F)(handle, comm);
+  live_handles += result == CUDECOMP_RESULT_SUCCESS;
+  return result;
 }
 
-cudecompResult_t cudecompFinalize(cudecompHandle_t handle) { return ENGINE(cudecompFinalize)(handle); }
+cudecompResult_t cudecompFinalize(cudecompHandle_t handle) {
+  --live_handles;
+  return ENGINE(cudecompFinalize)(handle);
+}
 
 cudecompResult_t cudecompGridDescConfigSetDefaultsVersioned(cudecompGridDescConfig_t* config, int64_t size,
                                                             int32_t version) {

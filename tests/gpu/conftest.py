@@ -51,7 +51,11 @@ def gpu(device: Any) -> Iterator[Any]:
     gpu.cuda.fake_set_current(0)
     gpu.cuda.fake_set_captured(0)
     gpu.cuda.fake_share_gpu(0)
+    gpu.cuda.fake_fail_identity(0)
+    gpu.cuda.fake_fail_synchronize(0)
     gpu.library.fake_fail_allocations(0)
+    gpu.library.fake_fail_frees(0)
+    gpu.library.fake_fail_operations(0)
 
 
 @pytest.fixture

@@ -443,7 +443,8 @@ def pencil_array(array: object, name: str, info: PencilInfo, axis: SupportsIndex
 def _checked_array(array: object, name: str, writable: bool) -> _Array:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be lost; pass {name}.filled(value)")
-    checked = array if isinstance(array, np.ndarray) else _device_array(array, name)
+    # Of subclasses the plain array: what they make of == and indexing is their own.
+    checked = np.asarray(array) if isinstance(array, np.ndarray) else _device_array(array, name)
     if checked.dtype.hasobject:
         raise TypeError(f"{name} is of {checked.dtype}, expected a type of fixed size, such as float64")
     if writable and _is_read_only(array):

@@ -207,6 +207,25 @@ def test_comparisons_with_numbers_and_other_types(grid: cudecomp.GridDesc) -> No
     assert grid.max_difference(np.full(shape, np.inf), -np.inf, 0) == math.inf
 
 
+class Odd(np.ndarray):
+    """A subclass that goes its own way."""
+
+    def __eq__(self, other: object) -> object:  # type: ignore[override]
+        raise AssertionError("compared by the subclass")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_subclasses_are_taken_as_plain_arrays(grid: cudecomp.GridDesc) -> None:
+    array = np.arange(float(grid.get_pencil_info(0).size)).reshape(grid.get_pencil_info(0).shape)
+    odd = array.copy().view(Odd)
+    assert grid.max_difference(odd, array + 1, 0) == 1.0
+    out = np.zeros_like(array).view(Odd)
+    whole = grid.gather(odd, 0)
+    assert grid.scatter(whole, 0, out=out) is out
+    assert np.array_equal(out.view(np.ndarray), array)
+
+
 def test_empty_pencils_compare_as_equal(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
     config = cudecomp.GridDescConfig(gdims=(2, 1, 3), pdims=(1, comm.size))
     with handle.create_grid(config) as grid:

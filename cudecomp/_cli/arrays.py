@@ -34,7 +34,10 @@ class Arrays:
 
     def flat(self, size: int, dtype: npt.DTypeLike) -> Any:
         """An array of one axis; what it holds is not defined."""
-        return self.xp.empty(size, dtype)
+        try:
+            return self.xp.empty(size, dtype)
+        except ValueError as error:  # more than there are addresses
+            raise MemoryError(f"an array of {size} elements of {np.dtype(dtype)}: {error}") from error
 
     def put(self, array: Any, values: HostArray) -> None:
         """Fills an array from one in host memory."""

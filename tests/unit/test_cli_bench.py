@@ -123,3 +123,8 @@ def test_values_of_some_rows():
     everything = pencil.values("complex64", 3, range(3), (True, False, True))
     rows = [pencil.values("complex64", 3, range(3), (True, False, True), slice(i, i + 4)) for i in (0, 4, 8)]
     assert np.array_equal(np.concatenate(rows), everything)
+
+
+def test_more_memory_than_there_are_addresses():
+    with pytest.raises(MemoryError, match="an array of 1180591620717411303424 elements of float64: "):
+        Arrays(np).flat(2**70, "float64")

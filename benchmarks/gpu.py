@@ -114,6 +114,16 @@ def halos(grid: Any, cupy: Any, timer: Timer, dtype: str, rates: dict[str, float
             yield row(f"{'xyz'[axis]}-pencils, halo along {'xyz'[dim]}", time, moved, limit)
 
 
+def set_backends(config: Any, kind: str, backend: str) -> None:
+    """That backend, and for what is not measured one of its family: MPI may not take GPU memory."""
+    from cudecomp import HaloCommBackend, TransposeCommBackend
+
+    family = backend.partition("_")[0]
+    transposes, halos = (backend, family) if kind == "transpose" else (family, backend)
+    config.transpose_comm_backend = TransposeCommBackend["MPI_P2P" if transposes == "MPI" else transposes]
+    config.halo_comm_backend = HaloCommBackend[halos]
+
+
 def row(name: str, milliseconds: float, moved: int, limit: float | None) -> list[str]:
     rate = moved / milliseconds / 1e6
     return [name, f"{milliseconds:.3f}", f"{rate:.0f}", "" if limit is None else f"{rate / limit:.2f}"]
@@ -155,10 +165,7 @@ def main() -> None:
                 for contiguous in (False, True) if kind == "transpose" else (False,):
                     config = cudecomp.GridDescConfig(gdims=options.grid, pdims=(1, comm.size))
                     config.transpose_axis_contiguous = (contiguous,) * 3
-                    if kind == "transpose":
-                        config.transpose_comm_backend = cudecomp.TransposeCommBackend[backend]
-                    else:
-                        config.halo_comm_backend = cudecomp.HaloCommBackend[backend]
+                    set_backends(config, kind, backend)
                     with handle.create_grid(config) as grid:
                         if kind == "transpose":
                             rows = list(transposes(grid, cupy, timer, dtype, rates))

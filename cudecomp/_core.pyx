@@ -998,6 +998,7 @@ cdef class GridDesc:
                         "output_halo_extents": str(out_layout.info.halo_extents),
                         "input_padding": str(in_layout.info.padding),
                         "output_padding": str(out_layout.info.padding),
+                        "stream": graph_or_not(gpu, queue),
                     })
                 self._run_transpose(operation, &source, &target, code, in_halo, out_halo, in_pad, out_pad, queue)
             finally:
@@ -1125,6 +1126,7 @@ cdef class GridDesc:
                     "halo_periods": str((bool(periods[0]), bool(periods[1]), bool(periods[2]))),
                     "dim": "None" if first < last else str(first),
                     "padding": str(layout.info.padding),
+                    "stream": graph_or_not(gpu, queue),
                 })
             self._run_update(layout, axis, first, last, &array, code, halo, periods, pad, queue)
         finally:
@@ -1299,6 +1301,11 @@ cdef int require_no_empty_pencils(Layout layout) except -1:
             "ranks along the short axis, or set CUDECOMP_LIBRARY=builtin"
         )
     return 0
+
+
+cdef str graph_or_not(Gpu gpu, void* stream):
+    """What ranks must have in common of their streams."""
+    return "one that is captured" if gpu is not None and is_capturing(stream) else "not captured"
 
 
 cdef int64_t item_size(int dtype) noexcept:

@@ -89,11 +89,15 @@ cdef int classify(object array, str name) except -1:
             "on NumPy arrays"
         )
     if not hasattr(array, "__cuda_array_interface__"):
-        raise TypeError(
-            f"{name} must be a GPU array: an object with __cuda_array_interface__, such as cupy.ndarray; got "
-            f"{array!r:.80} of type {kind.__name__}"
-        )
+        raise_no_array(array, name)
     return JAX if kind.__module__.partition(".")[0] in ("jax", "jaxlib") else OTHER
+
+
+cdef int raise_no_array(object array, str name) except -1:
+    raise TypeError(
+        f"{name} must be a GPU array: an object with __cuda_array_interface__, such as cupy.ndarray; got "
+        f"{array!r:.80} of type {type(array).__name__}"
+    )
 
 
 cdef int read_cupy(Operand* operand, Seen* seen, object array, str name, int given) except -1:
@@ -150,7 +154,9 @@ cdef object torch_code(object dtype):
 
 cdef int read_interface(Operand* operand, Seen* seen, object array, str name, int given) except -1:
     """Version 0 to 3 of the CUDA array interface; its `stream` creates no dependency here."""
-    cdef object interface = array.__cuda_array_interface__
+    cdef object interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is None:
+        raise_no_array(array, name)  # others of its type have one: JAX keeps some arrays on the host
     if not isinstance(interface, dict):
         raise TypeError(f"{name}.__cuda_array_interface__ is of type {type(interface).__name__}, expected a dict")
     try:

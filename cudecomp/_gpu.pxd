@@ -31,6 +31,7 @@ cdef class Gpu:
     cdef dict members  # the workspace of each grid, by the number of the grid
     cdef object ranks
     cdef void* last_stream
+    cdef unsigned long last_thread
     cdef bint used
     cdef bint several_streams
     cdef void* event

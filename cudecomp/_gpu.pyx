@@ -12,6 +12,7 @@ Graphs. A captured operation uses the workspace when the graph is launched. What
 moved before the last grid goes, and launches are ordered against other operations by the program, as all accesses are.
 """
 
+from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int64_t
 
 from cudecomp_bindings.cycudecomp cimport cudecompFree, cudecompGridDesc_t, cudecompHandle_t, cudecompMalloc
@@ -38,6 +39,8 @@ from cudecomp._errors import CudecompError, InvalidUsageError, error_from_result
 
 # What an operation passes that needs no workspace: NVIDIA's library refuses null pointers.
 cdef int64_t SMALLEST_WORKSPACE = 256
+# The handle of the default stream of each thread, from the driver's documentation.
+cdef size_t PER_THREAD_STREAM = 2
 # The last release that does not manage workspaces itself.
 LAST_WITHOUT_WORKSPACES = (0, 7, 0)
 
@@ -110,6 +113,11 @@ cdef class Workspace:
         while self.retired:
             free_memory(self.handle, grid, <void*><size_t>self.retired.pop())
         return 0
+
+
+cdef unsigned long thread_of(void* stream) noexcept:
+    """The thread whose stream it is; 0 for those that are the same stream in all threads."""
+    return PyThread_get_thread_ident() if <size_t>stream == PER_THREAD_STREAM else 0
 
 
 cdef int free_memory(cudecompHandle_t handle, cudecompGridDesc_t grid, void* data) except -1:
@@ -220,7 +228,7 @@ cdef class Gpu:
             workspace.grow(grid, nbytes, self.ranks)
         if capturing:
             workspace.captured = True
-        elif self.used and stream != self.last_stream:
+        elif self.used and (stream != self.last_stream or thread_of(stream) != self.last_thread):
             self.change_stream(stream)
         work[0] = workspace.data
         return 0
@@ -239,7 +247,7 @@ cdef class Gpu:
         if capturing:
             return 0
         self.used = True
-        self.last_stream = stream
+        self.last_stream, self.last_thread = stream, thread_of(stream)
         if self.several_streams:
             record_event(self.event, stream)
         return 0

@@ -95,6 +95,22 @@ def test_a_rank_without_memory(gpu: Any, device: Any, comm: MPI.Comm, monkeypatc
     assert gpu.library.fake_live_workspaces() == 0
 
 
+def test_one_rank_that_captures(gpu: Any, device: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    if comm.size == 1:
+        pytest.skip("needs 2 ranks")
+    monkeypatch.setenv("CUDECOMP_CHECK", "1")
+    with cudecomp.Handle(comm) as handle, handle.create_grid(config_of(comm.size)) as grid:
+        x, y = pair_of(grid, device)
+        gpu.cuda.fake_set_captured(7 if last(comm) else 0)
+        text = "but stream is not captured on rank.* 0.*, one that is captured on rank "
+        with pytest.raises(cudecomp.InvalidUsageError, match=text):
+            grid.transpose_x_to_y(x, y, stream=7)
+        with pytest.raises(cudecomp.InvalidUsageError, match=text):
+            grid.update_halos_y(y, (0, 0, 0), stream=7)
+        gpu.cuda.fake_set_captured(0)
+        grid.transpose_x_to_y(x, y, stream=7)
+
+
 # --- what is left behind
 
 
@@ -245,3 +261,11 @@ def test_types_that_are_no_text(grid: Any, device: Any, typestr: object) -> None
     x, _ = pair_of(grid, device)
     with pytest.raises(TypeError, match=r"^input.__cuda_array_interface__ has typestr .*, which names no type$"):
         grid.update_halos_x(Bare(x, typestr=typestr), (0, 0, 0))
+
+
+def test_arrays_that_lack_what_their_type_has(grid: Any, device: Any) -> None:
+    array = Bare(device.from_host(np.ones(grid.get_pencil_info(0).shape)))
+    grid.update_halos_x(array, (0, 0, 0))
+    del array.__cuda_array_interface__
+    with pytest.raises(TypeError, match=r"^input must be a GPU array: .* of type Bare$"):
+        grid.update_halos_x(array, (0, 0, 0))

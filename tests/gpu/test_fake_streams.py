@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any
 
@@ -135,6 +136,27 @@ def test_another_stream_waits_for_the_one_before(gpu: Any, grid: Any, pair: Any)
     grid.update_halos_y(pair[1], (0, 0, 0), stream=9)
     assert gpu.events() == ["record 8", "wait 7", "record 7", "wait 9", "record 9"]
     assert gpu.cuda.fake_synchronized() == synchronized + 1
+
+
+def test_each_thread_has_a_default_stream_of_its_own(gpu: Any, grid: Any, pair: Any) -> None:
+    """Handle 2 is another stream in another thread."""
+
+    def elsewhere(stream: int) -> None:
+        thread = threading.Thread(target=grid.transpose_x_to_y, args=pair, kwargs={"stream": stream})
+        thread.start()
+        thread.join()
+
+    synchronized = gpu.cuda.fake_synchronized()
+    grid.transpose_x_to_y(*pair, stream=1)
+    elsewhere(1)
+    assert gpu.events() == [""]  # the legacy default stream is the same everywhere
+    grid.transpose_x_to_y(*pair, stream=2)
+    grid.transpose_x_to_y(*pair, stream=2)
+    assert gpu.events() == ["record 2"] * 2
+    elsewhere(2)
+    grid.transpose_x_to_y(*pair, stream=2)
+    assert gpu.events() == ["wait 2", "record 2"] * 2
+    assert gpu.cuda.fake_synchronized() == synchronized + 2  # the first allocation, the first change
 
 
 def test_grids_of_a_handle_share_a_workspace(gpu: Any, make_grid: Any, device: Any) -> None:

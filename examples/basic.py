@@ -14,7 +14,7 @@ import sys
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, parse
+from common import Arrays, Report, X, Y, Z, argument_parser, parse, too_many_ranks
 
 HALO = (1, 1, 1)
 
@@ -24,6 +24,8 @@ def main(arguments=None):
     options = parse(argument_parser(__doc__, grid=(32, 24, 40)), arguments, comm)
     arrays, report = Arrays(options.device, comm), Report(comm)
     report(f"A grid of {' x '.join(map(str, options.grid))} on {options.pdims[0]} x {options.pdims[1]} ranks")
+    if too_many_ranks(options, report):
+        return 2
     config = cudecomp.GridDescConfig(
         gdims=options.grid,
         pdims=options.pdims,

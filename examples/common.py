@@ -121,6 +121,15 @@ def parse(parser, arguments, comm):
     return options
 
 
+def too_many_ranks(options, report):
+    """Whether a rank has no point of an X-pencil that could be a neighbour's halo; tells so."""
+    too_many = any(n < parts for n, parts in zip(options.grid[Y:], options.pdims, strict=True))
+    if too_many:
+        rows, columns = options.pdims
+        report(f"a halo needs {rows} points or more along Y and {columns} along Z: use a larger --grid or fewer ranks")
+    return too_many
+
+
 def positive(text):
     value = int(text)
     if value < 1:

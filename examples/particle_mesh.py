@@ -25,7 +25,7 @@ import numpy as np
 from mpi4py import MPI
 
 import cudecomp
-from common import Arrays, Report, X, Y, Z, argument_parser, parse, positive
+from common import Arrays, Report, X, Y, Z, argument_parser, parse, positive, too_many_ranks
 from poisson import PoissonSolver
 
 HALO, PERIODS = (1, 1, 1), (True, True, True)
@@ -183,6 +183,8 @@ def main(arguments=None):
     parser.add_argument("--steps", type=positive, default=5, help="in each they drift by up to 2 cells (%(default)s)")
     options = parse(parser, arguments, comm)
     arrays, report = Arrays(options.device, comm), Report(comm)
+    if too_many_ranks(options, report):
+        return 2
     report(f"{options.particles} particles on {' x '.join(map(str, options.grid))} points and {comm.size} ranks")
     config = cudecomp.GridDescConfig(gdims=options.grid, pdims=options.pdims, **arrays.backends)
     with cudecomp.Handle(comm) as handle, handle.create_grid(config) as grid:

@@ -283,6 +283,15 @@ def test_particle_mesh(run, world, pdims):
     assert printed.count("at most") == 5
 
 
+@pytest.mark.parametrize("name", ["basic", "particle_mesh"])
+def test_halos_need_a_point_on_every_rank(name, run, world):
+    if world.size == 1:
+        pytest.skip("one rank has all points")
+    n = world.size
+    printed = run(name, f"--grid 8 {n - 1} 8 --pdims {n} 1", expected_code=2)
+    assert printed == f"a halo needs {n} points or more along Y and 1 along Z: use a larger --grid or fewer ranks\n"
+
+
 def test_particle_mesh_with_fewer_particles_than_ranks(run):
     run("particle_mesh", "--grid 8 9 10 --particles 1 --steps 3")
 

@@ -308,8 +308,8 @@ def _pairs(
 
 def _difference(x: _Array, y: Any) -> float:
     kind = np.result_type(x, np.asarray(y).dtype, np.float64)
-    x, y = x.astype(kind, copy=False), np.asarray(y, kind)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity say it
+        x, y = x.astype(kind, copy=False), np.asarray(y, kind)
         return float(np.where(x == y, 0, abs(x - y)).max())
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -205,6 +206,11 @@ def test_comparisons_with_numbers_and_other_types(grid: cudecomp.GridDesc) -> No
     assert grid.max_difference(np.full(shape, 3 + 4j, np.complex64), 0, 0) == 5.0
     assert grid.max_difference(np.full(shape, np.inf), np.full(shape, np.inf, np.float32), 0) == 0.0
     assert grid.max_difference(np.full(shape, np.inf), -np.inf, 0) == math.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert grid.max_difference(np.full(shape, 1.5e308), -1.5e308, 0) == math.inf
+        signaling = np.full(shape, 0x7FA00000, np.uint32).view(np.float32)
+        assert math.isnan(grid.max_difference(signaling, 0, 0))
 
 
 class Odd(np.ndarray):

@@ -1173,6 +1173,8 @@ cdef class GridDesc:
         cdef uint64_t bits = 0
         cdef int dim
         for dim in range(first, last + 1):
+            if layout.halo[dim] == 0:
+                continue  # nothing moves, so nothing can be captured and nothing is set up
             bit = <uint64_t>1 << (16 + 12 * axis + 4 * dim - dtype - 1)
             bits |= bit
             if capturing:

@@ -165,18 +165,19 @@ def test_memory_that_cannot_be_freed_is_not_freed_again(gpu: Any, make_grid: Any
 
 def test_an_operation_that_fails_is_no_warm_up(gpu: Any, make_grid: Any, device: Any) -> None:
     grid = make_grid()
-    x, y = pair_of(grid, device)
+    (x, y), halo = pair_of(grid, device), (0, 1, 0)
+    inner = device.from_host(np.ones(grid.get_pencil_info(1, halo).shape))
     gpu.library.fake_fail_operations(1)
     with pytest.raises(cudecomp.CudaError, match=r"^cudecompTransposeXToY failed; NVIDIA's library writes its reason"):
         grid.transpose_x_to_y(x, y, stream=7)
     with pytest.raises(cudecomp.CudaError, match=r"^cudecompUpdateHalosY failed; NVIDIA's library writes its reason"):
-        grid.update_halos_y(y, (0, 0, 0), stream=7)
+        grid.update_halos_y(inner, halo, stream=7)
     gpu.library.fake_fail_operations(0)
     gpu.cuda.fake_set_captured(7)
     with pytest.raises(cudecomp.InvalidUsageError, match="has not been called on this grid before"):
         grid.transpose_x_to_y(x, y, stream=7)
     with pytest.raises(cudecomp.InvalidUsageError, match="has not been called on this grid before"):
-        grid.update_halos_y(y, (0, 0, 0), stream=7)
+        grid.update_halos_y(inner, halo, stream=7)
 
 
 def test_streams_are_ordered_after_an_operation_that_failed(gpu: Any, grid: Any, device: Any) -> None:

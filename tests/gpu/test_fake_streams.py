@@ -41,6 +41,11 @@ def pair(grid: Any, device: Any) -> tuple[Any, Any]:
     return tuple(device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in (0, 1))
 
 
+def haloed(grid: Any, device: Any, halo: tuple[int, int, int]) -> Any:
+    """A Y-pencil."""
+    return device.from_host(np.ones(grid.get_pencil_info(1, halo).shape))
+
+
 def stream_of(gpu: Any, grid: Any, pair: Any, stream: Any) -> int:
     gpu.calls()
     grid.transpose_x_to_y(*pair, stream=stream)
@@ -261,12 +266,26 @@ def test_what_was_captured_stays(gpu: Any, make_grid: Any, device: Any) -> None:
     assert gpu.library.fake_live_workspaces() == 0
 
 
-def test_first_calls_are_not_captured(gpu: Any, grid: Any, pair: Any) -> None:
+def test_first_calls_are_not_captured(gpu: Any, grid: Any, pair: Any, device: Any) -> None:
     gpu.cuda.fake_set_captured(7)
     with pytest.raises(cudecomp.InvalidUsageError, match=r"has not been called on this grid before, and its"):
         grid.transpose_x_to_y(*pair, stream=7)
     with pytest.raises(cudecomp.InvalidUsageError, match=r"has not been called on this grid before, and its"):
-        grid.update_halos_y(pair[1], (0, 0, 0), stream=7)
+        grid.update_halos_y(haloed(grid, device, (1, 1, 1)), (1, 1, 1), stream=7)
+    assert not gpu.calls()
+
+
+def test_dims_without_halo_are_no_warm_up(gpu: Any, grid: Any, device: Any) -> None:
+    thin, full = haloed(grid, device, (0, 1, 0)), haloed(grid, device, (1, 1, 1))
+    grid.update_halos_y(full, (1, 1, 1), dim=1, stream=7)  # the workspace
+    grid.update_halos_y(thin, (0, 1, 0), stream=7)
+    gpu.cuda.fake_set_captured(7)
+    grid.update_halos_y(thin, (0, 1, 0), stream=7)
+    grid.update_halos_y(full, (1, 1, 1), dim=1, stream=7)
+    gpu.calls()
+    for dim in (0, 2, None):
+        with pytest.raises(cudecomp.InvalidUsageError, match=r"has not been called on this grid before, and its"):
+            grid.update_halos_y(full, (1, 1, 1), dim=dim, stream=7)
     assert not gpu.calls()
 
 
@@ -285,20 +304,22 @@ def test_the_default_stream_during_a_capture(gpu: Any, grid: Any, pair: Any) -> 
 def test_backends_that_cannot_be_captured(gpu: Any, make_grid: Any, device: Any, comm: MPI.Comm, backend: str) -> None:
     grid = make_grid(transpose_comm_backend=TransposeCommBackend[backend], halo_comm_backend=HaloCommBackend.MPI)
     y, z = (device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in (1, 2))
+    halo = (1, 1, 1)
+    inner = haloed(grid, device, halo)
     grid.transpose_y_to_z(y, z, stream=7)
-    grid.update_halos_y(y, (0, 0, 0), stream=7)
+    grid.update_halos_y(inner, halo, stream=7)
     gpu.calls()
     gpu.cuda.fake_set_captured(7)
     if comm.size == 1:  # nothing goes to other ranks
         grid.transpose_y_to_z(y, z, stream=7)
-        grid.update_halos_y(y, (0, 0, 0), stream=7)
+        grid.update_halos_y(inner, halo, stream=7)
         return
     with pytest.raises(
         cudecomp.NotSupportedError, match=rf"only the NCCL backends can join; .* transposes: {backend} and"
     ):
         grid.transpose_y_to_z(y, z, stream=7)
     with pytest.raises(cudecomp.NotSupportedError, match=r"only the NCCL backends can join; .*halos: MPI"):
-        grid.update_halos_y(y, (0, 0, 0), stream=7)
+        grid.update_halos_y(inner, halo, stream=7)
     assert not gpu.calls()
 
 

@@ -218,6 +218,8 @@ def test_refused_captures_go_on(make_grid: Any, device: Any, comm: MPI.Comm) -> 
     cupy = device.cupy
     grid = make_grid()
     source, out = (cupy.zeros(grid.get_pencil_info(axis).shape) for axis in (0, 1))
+    halo = (0, 1, 0)
+    inner = cupy.zeros(grid.get_pencil_info(1, halo).shape)
     stream = cupy.cuda.Stream(non_blocking=True)
     grid.transpose_x_to_y(source, out, stream=stream)
     stream.synchronize()
@@ -226,7 +228,7 @@ def test_refused_captures_go_on(make_grid: Any, device: Any, comm: MPI.Comm) -> 
         with pytest.raises(cudecomp.InvalidUsageError, match=r"has not been called on this grid before"):
             grid.transpose_y_to_x(out, source, stream=stream)
         with pytest.raises(cudecomp.InvalidUsageError, match=r"has not been called on this grid before"):
-            grid.update_halos_y(out, (0, 0, 0), stream=stream)
+            grid.update_halos_y(inner, halo, stream=stream)
         grid.transpose_x_to_y(source, out, stream=stream)
         graph = stream.end_capture()
         source[...] = 9

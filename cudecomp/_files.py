@@ -253,6 +253,8 @@ def _require_fit(store: Store, dataset: Dataset, grid: "GridDesc") -> np.dtype[A
     gdims, shape = global_shape(grid), tuple(dataset.shape)
     if shape != gdims:
         raise InvalidUsageError(f"{where} has shape {shape}, expected {gdims}, the grid's extents along X, Y, Z")
+    if dataset.dtype.hasobject or dataset.dtype.subdtype:
+        raise TypeError(f"{where} is of {dataset.dtype}, expected a type of fixed size without axes, such as float64")
     return dataset.dtype.newbyteorder("=")
 
 

@@ -106,7 +106,8 @@ def read_hdf5(
 
     Raises:
         ImportError: h5py cannot be imported.
-        TypeError: An argument has the wrong type, or `out` another one than the dataset.
+        TypeError: An argument has the wrong type, or `out` another one than the dataset; or that has elements
+            of no fixed size, or arrays as elements.
         InvalidUsageError: There is no such dataset, or it has another shape than the grid; a wrong shape of `out`, or
             arguments that differ between ranks.
         FileNotFoundError: There is no such file.

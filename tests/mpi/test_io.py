@@ -344,6 +344,18 @@ def test_what_hdf5_cannot_take(grid: cudecomp.GridDesc, folder: Path, comm: MPI.
         assert_raises_everywhere(comm, TypeError, text, call)
 
 
+def test_types_that_no_pencil_has(grid: cudecomp.GridDesc, folder: Path, comm: MPI.Comm) -> None:
+    if comm.rank == 0:
+        with h5py.File(folder / "file", "w") as file:
+            file.create_dataset("texts", GDIMS, h5py.string_dtype())
+            file.create_dataset("vectors", GDIMS, np.dtype((np.float32, (2,))))
+    comm.Barrier()
+    for name in ("texts", "vectors"):
+        text = f"'{name}' in .*file is of .*, expected a type of fixed size without axes, such as float64"
+        call = functools.partial(cudecomp.io.read_hdf5, folder / "file", grid, 0, name=name)
+        assert_raises_everywhere(comm, TypeError, text, call)
+
+
 def test_what_does_not_fit_on_the_disk(
     grid: cudecomp.GridDesc, folder: Path, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch
 ) -> None:

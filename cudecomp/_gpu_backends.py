@@ -61,7 +61,8 @@ def check_backends(
     if shared and "NCCL" in used:
         raise InvalidUsageError(
             f"{shared} use the same GPU, but NCCL needs one for each rank; choose a device for each rank before making "
-            "the Handle, for example cuda.core.Device(rank % number of GPUs).set_current(), or use MPI backends"
+            "the Handle, for example cuda.core.Device(rank % number of GPUs).set_current(), or use MPI backends (with "
+            "autotuning, disable_nccl_backends=True)"
         )
 
 

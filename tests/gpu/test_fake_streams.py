@@ -368,6 +368,11 @@ def test_ranks_that_share_a_gpu(gpu: Any, comm: MPI.Comm) -> None:
             handle.create_grid(config)
         config.transpose_comm_backend = TransposeCommBackend.MPI_P2P
         handle.create_grid(config).destroy()
+        options = cudecomp.GridDescAutotuneOptions(autotune_transpose_backend=True, n_trials=1)
+        with pytest.raises(cudecomp.InvalidUsageError, match=r"\(with autotuning, disable_nccl_backends=True\)$"):
+            handle.create_grid(config, options)
+        options.disable_nccl_backends = True
+        handle.create_grid(config, options).destroy()
 
 
 def test_an_mpi_without_cuda(gpu: Any, handle: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:

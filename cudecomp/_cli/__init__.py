@@ -10,10 +10,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import IO
+from typing import IO, NoReturn
 
 from cudecomp._cli import autotune, bench, check, info, plot
-from cudecomp._cli.launch import WRONG, drop_output
+from cudecomp._cli.launch import WRONG, drop_output, let_first_speak
 from cudecomp._cli.launchers import is_first_process
 from cudecomp._version import __version__
 
@@ -32,6 +32,13 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: IO[str] | None = None) -> None:  # type: ignore[override]
         if is_first_process():
             super()._print_message(message, file)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message:
+            self._print_message(message, sys.stderr)
+        if status:
+            let_first_speak()
+        sys.exit(status)
 
 
 def make_parser() -> Parser:

@@ -44,11 +44,23 @@ def printer() -> Printer:
 def run_alone(work: Callable[[Printer], int]) -> int:
     """Runs a command without MPI, and returns its exit code."""
     try:
-        return work(printer())
+        code = work(printer())
     except BrokenPipeError:
         raise
     except Exception as error:
-        return _told_by_first(error)
+        code = _told_by_first(error)
+    if code != DONE:
+        let_first_speak()
+    return code
+
+
+def let_first_speak() -> None:
+    """Waits on all processes but the first, before they end with an exit code that is not 0.
+
+    Launchers end a job as soon as one process has failed: without this often before the first could say why.
+    """
+    if not is_first_process():
+        time.sleep(GRACE)
 
 
 def _told_by_first(error: Exception) -> int:
@@ -67,7 +79,9 @@ def run_on_all_ranks(work: "Callable[[MPI.Intracomm, Printer], int]") -> int:
     try:
         comm = start_mpi()
     except CommandError as error:
-        return _told_by_first(error)
+        code = _told_by_first(error)
+        let_first_speak()
+        return code
     # Its own, so that its messages do not meet those of the command.
     private = comm.Dup()
     try:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import cudecomp
-from cudecomp._cli import COMMANDS, main
+from cudecomp._cli import COMMANDS, launch, main, make_parser
 from cudecomp._cli.launchers import Launcher, is_first_process, launcher_of, speaks
 
 PLOT = ["plot-decomposition", "--grid", "16", "12", "8", "--pdims", "2", "3"]
@@ -107,6 +107,7 @@ def test_launchers(environment, launcher):
 
 def test_only_the_first_process_of_a_launcher_complains(monkeypatch, capsys):
     assert is_first_process()
+    monkeypatch.setattr(launch, "GRACE", 0.0)
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     assert "required: COMMAND" in refused([], capsys)
@@ -119,3 +120,19 @@ def test_only_the_first_process_of_a_launcher_complains(monkeypatch, capsys):
     assert not speaks(0, 1)
     # Ranks of a communicator may be numbered in another order than the launcher's.
     assert speaks(0, 4)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_first_process_has_time_to_tell_what_is_wrong(rank, monkeypatch, capsys):
+    """Launchers end the others as soon as one has failed."""
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(rank))
+    slept = []
+    monkeypatch.setattr(launch.time, "sleep", slept.append)
+    with pytest.raises(SystemExit) as ended:
+        make_parser().parse_args(["bench"])
+    assert ended.value.code == launch.USAGE
+    assert launch.run_alone(lambda printer: launch.WRONG) == launch.WRONG
+    assert launch.run_alone(lambda printer: launch.DONE) == launch.DONE
+    assert slept == [launch.GRACE] * 2 * rank
+    assert ("--grid" in capsys.readouterr().err) == (rank == 0)

@@ -63,7 +63,12 @@ from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
 from cudecomp._errors import CudecompError, InvalidUsageError, NotSupportedError, error_from_result
 from cudecomp._fields import as_bool, as_int, nested
 from cudecomp._geometry import halo_elements, parts_of, smallest_part
-from cudecomp._gpu_backends import capturable_backend, check_backends, memory_kind, mpi_takes_gpu_memory
+from cudecomp._gpu_backends import (
+    capturable_backend,
+    check_backends,
+    family,
+    memory_kind,
+)
 from cudecomp._memory import allocate
 from cudecomp._pencil import PencilInfo
 
@@ -412,7 +417,7 @@ cdef int agree_on_arguments(private, config, options, report, progress, int nran
         check_autotune_arguments(report, progress, private.rank == 0)
         if gpu is not None:
             gpu.require_current()
-            check_backends(config, options, nranks, gpu.shared, mpi_takes_gpu_memory())
+            check_backends(config, options, nranks, gpu.shared, gpu.mpi_takes_memory)
         values = {f"config.{name}": text for name, text in config._texts().items()}
         values["options"] = "None" if options is None else "given"
         if options is not None:
@@ -480,6 +485,7 @@ cdef class GridDesc:
     cdef int64_t _transpose_elements
     cdef int32_t[2] _groups  # the sizes of the column groups, which exchange X and Y, and of the row groups
     cdef bint _captures_transposes, _captures_halos  # whether the backends can go into a CUDA graph
+    cdef bint _transposes_refused, _halos_refused  # whether MPI would get GPU memory that it does not take
     cdef uint64_t _called  # a bit for each operation and type that has been called on the GPU
     cdef object __weakref__
 
@@ -1046,9 +1052,11 @@ cdef class GridDesc:
         """The workspace of a transpose, and whether it goes into a graph."""
         cdef bint crosses_columns = operation == X_TO_Y or operation == Y_TO_X
         cdef uint64_t bit = <uint64_t>1 << (4 * operation - dtype - 1)
+        cdef bint moves = self._groups[0 if crosses_columns else 1] > 1
+        if moves and self._transposes_refused:
+            raise_refused_memory("transpose_comm_backend")
         cdef bint capturing = is_capturing(stream)
         if capturing:
-            moves = self._groups[0 if crosses_columns else 1] > 1
             self._require_capturable(self._captures_transposes or not moves, bit)
         self._owner._gpu.begin(
             self._grid, self._workspace, self._transpose_elements * item_size(dtype), stream, capturing, work)
@@ -1077,6 +1085,8 @@ cdef class GridDesc:
         halos = HaloCommBackend(config["halo_comm_backend"])
         self._captures_transposes = capturable_backend(transposes)
         self._captures_halos = capturable_backend(halos)
+        self._transposes_refused = family(transposes) == "MPI" and not self._owner._gpu.mpi_takes_memory
+        self._halos_refused = family(halos) == "MPI" and not self._owner._gpu.mpi_takes_memory
         check(cudecompGetTransposeWorkspaceSize(self._owner._handle, self._grid, &size), "GetTransposeWorkspaceSize")
         self._transpose_elements = size
         self._workspace = self._owner._gpu.join(
@@ -1175,6 +1185,8 @@ cdef class GridDesc:
         for dim in range(first, last + 1):
             if layout.halo[dim] == 0:
                 continue  # nothing moves, so nothing can be captured and nothing is set up
+            if self._halos_refused and layout.parts[dim] > 1:
+                raise_refused_memory("halo_comm_backend")
             bit = <uint64_t>1 << (16 + 12 * axis + 4 * dim - dtype - 1)
             bits |= bit
             if capturing:
@@ -1308,6 +1320,13 @@ cdef int require_no_empty_pencils(Layout layout) except -1:
 cdef str graph_or_not(Gpu gpu, void* stream):
     """What ranks must have in common of their streams."""
     return "one that is captured" if gpu is not None and is_capturing(stream) else "not captured"
+
+
+cdef int raise_refused_memory(str field) except -1:
+    raise NotSupportedError(
+        f"{field} is one of MPI's, which get GPU memory, and this MPI says that it does not take it; set {field} to "
+        "one of NCCL's or NVSHMEM's, or use an MPI that was built with CUDA"
+    )
 
 
 cdef int64_t item_size(int dtype) noexcept:

@@ -26,7 +26,8 @@ cdef class Gpu:
     cdef readonly int device
     cdef readonly bint library_has_workspaces
     cdef readonly bytes identity
-    cdef readonly str shared
+    cdef readonly str shared  # which ranks share a GPU, empty if none do
+    cdef readonly bint mpi_takes_memory
     cdef dict workspaces  # by the kind of memory
     cdef dict members  # the workspace of each grid, by the number of the grid
     cdef object ranks

@@ -35,6 +35,7 @@ import re
 from pathlib import Path
 
 from cudecomp._agreement import agree
+from cudecomp import _gpu_backends
 from cudecomp._errors import CudecompError, InvalidUsageError, error_from_result
 
 # What an operation passes that needs no workspace: NVIDIA's library refuses null pointers.
@@ -149,8 +150,10 @@ cdef class Gpu:
         create_event(&self.event)
 
     def compare_devices(self, private, checks):
-        """Finds out which ranks share a GPU, a collective step; with `checks` growing workspaces is one, too."""
-        self.shared = sharing_ranks(private.allgather(self.identity))
+        """What concerns all ranks, a collective step; with `checks` growing workspaces is one, too."""
+        everyone = private.allgather((self.identity, _gpu_backends.mpi_takes_gpu_memory()))
+        self.shared = sharing_ranks([identity for identity, _ in everyone])
+        self.mpi_takes_memory = all(takes for _, takes in everyone)
         self.ranks = private if checks else None
 
     def __dealloc__(self):

@@ -43,22 +43,22 @@ def check_backends(
 ) -> None:
     """Raises for backends that would fail or crash between these ranks; alike on all of them.
 
-    `shared` tells which ranks share a GPU, and is empty if each has its own.
+    `shared` tells which ranks share a GPU, and is empty if each has its own. A backend of MPI that is not tuned is
+    refused by the operations that would use it: the defaults are MPI's, and programs set what they need.
     """
-    used = _families(config, options)
+    fixed, tried = _families(config, options)
     if options is not None and not mpi_takes_memory and _tunes_transposes(config, options):
         raise NotSupportedError(
             "NVIDIA's library hands GPU memory to MPI when it has tuned transposes, whatever the backends, and this "
             "MPI says that it does not take it; set pdims and transpose_comm_backend, tune for halos alone "
             "(AutotuneGridMode.HALO), or use an MPI that was built with CUDA"
         )
-    if nranks > 1 and "MPI" in used and not mpi_takes_memory:
+    if nranks > 1 and "MPI" in tried and not mpi_takes_memory:
         raise NotSupportedError(
             "MPI backends hand GPU memory to MPI, and this MPI says that it does not take it; set "
-            "transpose_comm_backend and halo_comm_backend to NCCL's or NVSHMEM's, with autotuning "
             "disable_mpi_backends=True, or use an MPI that was built with CUDA"
         )
-    if shared and "NCCL" in used:
+    if shared and "NCCL" in fixed | tried:
         raise InvalidUsageError(
             f"{shared} use the same GPU, but NCCL needs one for each rank; choose a device for each rank before making "
             "the Handle, for example cuda.core.Device(rank % number of GPUs).set_current(), or use MPI backends (with "
@@ -71,9 +71,9 @@ def _tunes_transposes(config: GridDescConfig, options: GridDescAutotuneOptions) 
     return bool(options.autotune_transpose_backend) or tunes_grid
 
 
-def _families(config: GridDescConfig, options: GridDescAutotuneOptions | None) -> set[str]:
-    """The families of backends that a new grid uses, or tries while it is tuned."""
-    used = set()
+def _families(config: GridDescConfig, options: GridDescAutotuneOptions | None) -> tuple[set[str], set[str]]:
+    """The families of backends that a new grid has, and those that it tries while it is tuned."""
+    fixed, tried = set(), set()
     tunes = False
     for backend, tuned in (
         (config.transpose_comm_backend, options is not None and options.autotune_transpose_backend),
@@ -82,12 +82,12 @@ def _families(config: GridDescConfig, options: GridDescAutotuneOptions | None) -
         if tuned:
             tunes = True
         else:
-            used.add(family(backend))
+            fixed.add(family(backend))
     if options is not None and tunes:
         disabled = {
             "MPI": options.disable_mpi_backends,
             "NCCL": options.disable_nccl_backends,
             "NVSHMEM": options.disable_nvshmem_backends,
         }
-        used |= {name for name, off in disabled.items() if not off}
-    return used
+        tried = {name for name, off in disabled.items() if not off}
+    return fixed, tried

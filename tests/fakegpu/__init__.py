@@ -52,9 +52,9 @@ def start() -> FakeGpu:
     os.environ["FAKE_NVIDIA_ENGINE"] = str(ROOT / "cudecomp" / "_engine" / "libcudecomp_builtin.so")
     os.environ["CUDECOMP_LIBRARY"] = str(library)
     # The memory is the host's, after all.
-    import cudecomp._core
+    import cudecomp._gpu_backends
 
-    cudecomp._core.mpi_takes_gpu_memory = lambda: True
+    cudecomp._gpu_backends.mpi_takes_gpu_memory = lambda: True
     # By its soname the driver is found from now on, wherever it is.
     return FakeGpu(ctypes.CDLL(str(cuda), ctypes.RTLD_GLOBAL), ctypes.CDLL(str(library)))
 

@@ -52,14 +52,17 @@ def test_a_rank_without_a_device_at_create_grid(gpu: Any, handle: Any, comm: MPI
 
 
 def test_a_rank_whose_mpi_is_without_cuda(
-    gpu: Any, handle: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch
+    gpu: Any, device: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All refuse."""
     if comm.size == 1:
         pytest.skip("needs 2 ranks")
-    monkeypatch.setattr("cudecomp._core.mpi_takes_gpu_memory", lambda: not last(comm))
-    backends = {"transpose_comm_backend": TransposeCommBackend.MPI_P2P, "halo_comm_backend": HaloCommBackend.MPI}
-    with pytest.raises(cudecomp.NotSupportedError, match=on_last(comm, "MPI backends hand GPU memory to MPI")):
-        handle.create_grid(config_of(comm.size, **backends))
+    monkeypatch.setattr("cudecomp._gpu_backends.mpi_takes_gpu_memory", lambda: not last(comm))
+    config = config_of(comm.size, transpose_comm_backend=TransposeCommBackend.MPI_P2P)
+    with cudecomp.Handle(comm) as handle, handle.create_grid(config) as grid:
+        pair = [device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in (1, 2)]
+        with pytest.raises(cudecomp.NotSupportedError, match=r"^transpose_comm_backend is one of MPI's, which get GPU"):
+            grid.transpose_y_to_z(*pair)
 
 
 @pytest.mark.parametrize("fault", ["device", "identity"])

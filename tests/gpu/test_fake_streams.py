@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -375,38 +376,53 @@ def test_ranks_that_share_a_gpu(gpu: Any, comm: MPI.Comm) -> None:
         handle.create_grid(config, options).destroy()
 
 
-def test_an_mpi_without_cuda(gpu: Any, handle: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such an MPI would crash."""
-    monkeypatch.setattr("cudecomp._core.mpi_takes_gpu_memory", lambda: False)
-    config = cudecomp.GridDescConfig(gdims=(8, 8, 8), pdims=(1, comm.size))
-    if comm.size == 1:
-        handle.create_grid(config).destroy()
-        return
-    text = (
-        r"^MPI backends hand GPU memory to MPI, and this MPI says that it does not take it; set transpose_comm_backend"
-    )
-    with pytest.raises(cudecomp.NotSupportedError, match=text):
-        handle.create_grid(config)
-    config.transpose_comm_backend = TransposeCommBackend.NCCL
-    with pytest.raises(cudecomp.NotSupportedError, match=text):
-        handle.create_grid(config)
-    config.halo_comm_backend = HaloCommBackend.NCCL
-    handle.create_grid(config).destroy()
+@pytest.fixture
+def poor(gpu: Any, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> Iterator[cudecomp.Handle]:
+    """A handle over an MPI that says it takes no GPU memory."""
+    monkeypatch.setattr("cudecomp._gpu_backends.mpi_takes_gpu_memory", lambda: False)
+    with cudecomp.Handle(comm) as handle:
+        yield handle
+
+
+def test_an_mpi_without_cuda(gpu: Any, poor: cudecomp.Handle, device: Any, comm: MPI.Comm) -> None:
+    """Such an MPI would crash. Between ranks only: the defaults are MPI's, and one rank does without."""
+    config = cudecomp.GridDescConfig(gdims=(8, 8, 16), pdims=(1, comm.size))
+    with poor.create_grid(config) as grid:
+        x, y, z = (device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in range(3))
+        wide = device.from_host(np.ones(grid.get_pencil_info(0, (0, 1, 1)).shape))
+        grid.transpose_x_to_y(x, y)  # stays on the rank
+        grid.update_halos_x(wide, (0, 1, 1), (True, True, True), 1)
+        gpu.calls()
+        if comm.size == 1:
+            grid.transpose_y_to_z(y, z)
+            grid.update_halos_x(wide, (0, 1, 1), (True, True, True))
+            return
+        text = (
+            r"^{} is one of MPI's, which get GPU memory, and this MPI says that it does not take it; set {} to one of"
+        )
+        with pytest.raises(cudecomp.NotSupportedError, match=text.format(*["transpose_comm_backend"] * 2)):
+            grid.transpose_y_to_z(y, z)
+        with pytest.raises(cudecomp.NotSupportedError, match=text.format(*["halo_comm_backend"] * 2)):
+            grid.update_halos_x(wide, (0, 1, 1), (True, True, True))
+        assert not gpu.calls()
+
+
+def test_tuning_with_an_mpi_without_cuda(poor: cudecomp.Handle, comm: MPI.Comm) -> None:
+    config = cudecomp.GridDescConfig(gdims=(8, 8, 16), pdims=(1, comm.size))
     options = cudecomp.GridDescAutotuneOptions(autotune_halo_backend=True)
-    with pytest.raises(cudecomp.NotSupportedError, match=text):
-        handle.create_grid(config, options)
-
-
-def test_tuning_transposes_with_an_mpi_without_cuda(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NVIDIA's library then calls MPI with GPU memory, whatever the backends."""
-    monkeypatch.setattr("cudecomp._core.mpi_takes_gpu_memory", lambda: False)
-    config = cudecomp.GridDescConfig(gdims=(8, 8, 8))
+    if comm.size > 1:
+        with pytest.raises(
+            cudecomp.NotSupportedError, match=r"^MPI backends hand GPU memory to MPI, and this MPI says"
+        ):
+            poor.create_grid(config, options)
+    # After tuning transposes NVIDIA's library calls MPI with GPU memory, whatever the backends.
+    config.pdims = (0, 0)
     for options in (
         cudecomp.GridDescAutotuneOptions(autotune_transpose_backend=True, disable_mpi_backends=True),
         cudecomp.GridDescAutotuneOptions(),
     ):
         with pytest.raises(cudecomp.NotSupportedError, match=r"hands GPU memory to MPI when it has tuned transposes"):
-            handle.create_grid(config, options)
+            poor.create_grid(config, options)
 
 
 # --- what the library does that the package evens out

@@ -29,7 +29,15 @@ _COMPILE_FLAGS = (
 )
 # The deprecated C++ interfaces of MPI would draw in a second library.
 _DEFINES = ("-DOMPI_SKIP_MPICXX=1", "-DMPICH_SKIP_MPICXX=1")
-_LINK_FLAGS = ("-shared", "-pthread", "-Wl,-z,defs", "-Wl,--as-needed", f"-Wl,-soname,{LIBRARY}")
+# Some compilers link their C++ library statically: a copy of it must not meet those of other libraries.
+_LINK_FLAGS = (
+    "-shared",
+    "-pthread",
+    "-Wl,-z,defs",
+    "-Wl,--as-needed",
+    "-Wl,--exclude-libs,ALL",
+    f"-Wl,-soname,{LIBRARY}",
+)
 
 
 def build_engine(root: Path, outputs: list[Path], scratch: Path, version: str, jobs: int | None = None) -> None:

@@ -86,7 +86,7 @@ def test_tensors_that_are_refused(grid: Any, comm: MPI.Comm, field: np.ndarray) 
         grid.transpose_x_to_y(source.to(torch.complex128).conj(), out)
     with pytest.raises(cudecomp.InvalidUsageError, match=r"^input is not C-contiguous"):
         grid.transpose_x_to_y(source.permute(2, 1, 0).contiguous().permute(2, 1, 0), out)
-    with pytest.raises(TypeError, match=r"^out is of torch.float32, but input is of torch.float64; arrays are never"):
+    with pytest.raises(TypeError, match=r"^out is of float32, but input is of float64; arrays are never"):
         grid.transpose_x_to_y(source, out.float())
 
 

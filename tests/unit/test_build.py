@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -240,3 +241,12 @@ class TestEngine:
 def touch_later(path: Path, seconds: float = 10) -> None:
     later = path.stat().st_mtime + seconds
     os.utime(path, (later, later))
+
+
+def test_engine_has_no_streams_of_cpp() -> None:
+    """Their locales are shared by all C++ libraries of a process, and crash where one was linked statically."""
+    root = Path(__file__).resolve().parents[2]
+    sources = [path for pattern in ("*.cc", "*.h") for path in (root / "engine" / "src").rglob(pattern)]
+    assert sources
+    found = [path.name for path in sources if re.search(r"#include <(\w*stream|locale)>", path.read_text())]
+    assert found == []

@@ -4,10 +4,11 @@
 #ifndef CUDECOMP_COMMON_JSON_H
 #define CUDECOMP_COMMON_JSON_H
 
+#include <algorithm>
+#include <clocale>
 #include <cmath>
 #include <cstdint>
-#include <locale>
-#include <sstream>
+#include <cstdio>
 #include <string>
 
 namespace cudecomp {
@@ -15,39 +16,33 @@ namespace cudecomp {
 /** Writes JSON. Numbers get a decimal point whatever the program's locale is. */
 class Json {
 public:
-  Json() {
-    out_.imbue(std::locale::classic());
-    out_.precision(9);
-  }
-
-  std::string text() const { return out_.str(); }
+  const std::string& text() const { return out_; }
 
   Json& raw(const char* text) {
-    out_ << text;
+    out_ += text;
     return *this;
   }
   Json& string(const std::string& text) {
-    out_ << '"';
+    out_ += '"';
     for (char c : text) {
       if (c == '"' || c == '\\') {
-        out_ << '\\' << c;
+        out_ += {'\\', c};
       } else if (c == '\n') {
-        out_ << "\\n";
+        out_ += "\\n";
       } else {
-        out_ << (static_cast<unsigned char>(c) < 32 ? ' ' : c);
+        out_ += static_cast<unsigned char>(c) < 32 ? ' ' : c;
       }
     }
-    out_ << '"';
+    out_ += '"';
     return *this;
   }
   Json& number(double value) {
-    out_ << value;
-    return *this;
+    char digits[40];
+    const int length = std::snprintf(digits, sizeof digits, "%.9g", value);
+    std::replace(digits, digits + length, *std::localeconv()->decimal_point, '.');
+    return raw(digits);
   }
-  Json& integer(int64_t value) {
-    out_ << value;
-    return *this;
-  }
+  Json& integer(int64_t value) { return raw(std::to_string(value).c_str()); }
   /** A number, null for what is none. */
   Json& measured(double value) { return std::isfinite(value) ? number(value) : raw("null"); }
   Json& boolean(bool value) { return raw(value ? "true" : "false"); }
@@ -63,7 +58,7 @@ public:
   Json& grid(int32_t rows, int32_t cols) { return key("pdims").raw("[").number(rows).raw(", ").number(cols).raw("]"); }
 
 private:
-  std::ostringstream out_;
+  std::string out_;
 };
 
 } // namespace cudecomp

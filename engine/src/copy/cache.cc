@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 namespace cudecomp {
@@ -29,15 +31,21 @@ int count_mask(const std::string& mask) {
   return count;
 }
 
+/** The first line of a file, empty where there is none. */
+std::string first_line(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "r"), std::fclose);
+  char line[4096];
+  return file && std::fgets(line, sizeof line, file.get()) ? line : "";
+}
+
 /** As Linux tells it about the first processor; the file of its size reads like "32768K". */
 Cache find_last_cache() {
   Cache last;
   for (int index = 0;; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
-    std::ifstream size(folder + "size"), sharers(folder + "shared_cpu_map");
-    int64_t kib = 0;
-    std::string mask;
-    if (!(size >> kib) || kib <= 0 || !(sharers >> mask)) return last;
+    const int64_t kib = std::strtoll(first_line(folder + "size").c_str(), nullptr, 10);
+    const std::string mask = first_line(folder + "shared_cpu_map");
+    if (kib <= 0 || mask.empty()) return last;
     last = {kib << 10, std::max(1, count_mask(mask))};
   }
 }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "api/checks.h"
 #include "common/error.h"
@@ -265,10 +264,10 @@ void write_file(const cudecompGridDesc& grid, const char* kind, const std::strin
   const std::string path =
       grid.recorder->settings().folder + "/" + name + (before ? format("-%d", before + 1) : "") + ".csv";
   errno = 0;
-  std::ofstream file(path);
-  file << heading(grid) << text;
-  file.close();
-  if (!file)
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  const std::string whole = heading(grid) + text;
+  const bool written = file && std::fwrite(whole.data(), 1, whole.size(), file) == whole.size();
+  if (!(file && std::fclose(file) == 0 && written))
     std::fprintf(stderr, "cudecomp: cannot write the performance report %s: %s\n", path.c_str(), std::strerror(errno));
 }
 

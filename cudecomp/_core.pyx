@@ -1067,7 +1067,7 @@ cdef class GridDesc:
         """Raises before anything is enqueued, so that the capture goes on."""
         if not backend_can:
             raise NotSupportedError(
-                "the stream is being captured into a CUDA graph, which only the NCCL backends can join; the backends "
+                "the stream is being captured into a CUDA graph, which only the backend NCCL can join; the backends "
                 f"of this grid are {' and '.join(self.describe().split(chr(10)))}"
             )
         if not self._called & bit:

@@ -34,8 +34,11 @@ def memory_kind(transposes: TransposeCommBackend, halos: HaloCommBackend) -> str
 
 
 def capturable_backend(backend: _Backend) -> bool:
-    """Whether operations between ranks can go into a CUDA graph."""
-    return family(backend) == "NCCL"
+    """Whether operations between ranks can go into a CUDA graph.
+
+    The pipelined backend cannot: it works on streams of its own, which do not join the capture.
+    """
+    return backend.name == "NCCL"
 
 
 def check_backends(

@@ -301,7 +301,7 @@ def test_the_default_stream_during_a_capture(gpu: Any, grid: Any, pair: Any) -> 
     assert not gpu.calls()
 
 
-@pytest.mark.parametrize("backend", ["MPI_P2P", "NVSHMEM_SM"])
+@pytest.mark.parametrize("backend", ["MPI_P2P", "NVSHMEM_SM", "NCCL_PL"])
 def test_backends_that_cannot_be_captured(gpu: Any, make_grid: Any, device: Any, comm: MPI.Comm, backend: str) -> None:
     grid = make_grid(transpose_comm_backend=TransposeCommBackend[backend], halo_comm_backend=HaloCommBackend.MPI)
     y, z = (device.from_host(np.ones(grid.get_pencil_info(axis).shape)) for axis in (1, 2))
@@ -316,10 +316,10 @@ def test_backends_that_cannot_be_captured(gpu: Any, make_grid: Any, device: Any,
         grid.update_halos_y(inner, halo, stream=7)
         return
     with pytest.raises(
-        cudecomp.NotSupportedError, match=rf"only the NCCL backends can join; .* transposes: {backend} and"
+        cudecomp.NotSupportedError, match=rf"only the backend NCCL can join; .* transposes: {backend} and"
     ):
         grid.transpose_y_to_z(y, z, stream=7)
-    with pytest.raises(cudecomp.NotSupportedError, match=r"only the NCCL backends can join; .*halos: MPI"):
+    with pytest.raises(cudecomp.NotSupportedError, match=r"only the backend NCCL can join; .*halos: MPI"):
         grid.update_halos_y(inner, halo, stream=7)
     assert not gpu.calls()
 

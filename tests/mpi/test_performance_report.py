@@ -89,10 +89,11 @@ def test_transposes(backend: str, reach: str, comm: MPI.Comm) -> None:
             assert entry.bytes == pytest.approx(8 * np.prod(GDIMS) / comm.size, rel=1e-6)
             assert entry.exchanged_bytes == pytest.approx(exchanged(decomposition, source, target, 8), rel=1e-6)
             check_times(entry)
-            assert entry.exchange_share < 1  # what stays on the rank is copied
             if comm.size == 1:
                 assert entry.exchange_share == 0
                 assert entry.exchange_bandwidth is None
+        # What stays on a rank is copied, and a clock sees that in one operation at least.
+        assert min(entry.exchange_share for entry in report.operations) < 1
 
 
 def test_halo_updates(reach: str, comm: MPI.Comm) -> None:

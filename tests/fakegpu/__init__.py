@@ -9,8 +9,10 @@ host's and streams are numbers. One process has either this or the built-in engi
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import shutil
 import subprocess
 import tempfile
 import weakref
@@ -47,6 +49,7 @@ class FakeGpu:
 def start() -> FakeGpu:
     """Makes this process one with a GPU; before its first Handle."""
     folder = Path(tempfile.mkdtemp(prefix="fakegpu"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the library is opened again by its path
     cuda = _compile(folder, "fakecuda.c", "libcuda.so.1")
     library = _compile(folder, "fakenvidia.c", "libcudecomp.so.0.7.0")
     os.environ["FAKE_NVIDIA_ENGINE"] = str(ROOT / "cudecomp" / "_engine" / "libcudecomp_builtin.so")

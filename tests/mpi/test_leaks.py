@@ -98,7 +98,8 @@ def check_flat(comm: MPI.Comm, rounds: int, one_round: Callable[[], object], war
         "shared blocks": after.shared - before.shared - min(rounds // 20, 2 * (comm.size - 1)),
         # Allocators map and unmap arenas of their own.
         "mappings": after.mappings - before.mappings - rounds // 20,
-        "communicators": after.communicators - before.communicators - rounds // 20,
+        # MPICH gives numbers back when it pleases. A round that leaves a communicator takes a number each time.
+        "communicators": after.communicators - before.communicators - rounds // 2,
         "bytes": after.resident - before.resident - SLACK - rounds * BYTES_PER_ROUND,
     }
     assert not {name: n for name, n in grown.items() if n > 0}, f"{grown} in {rounds} rounds: {before} -> {after}"

@@ -231,6 +231,7 @@ char* Node::map(int owner, const SharedPlace& place) {
         SharedMemory::open(publication(owner).pid, static_cast<int>(entry.fd), static_cast<size_t>(entry.bytes));
     mapping.id = id;
     if (!mapping.memory.data()) {
+      check_in_step(); // a rank that has raised may have let go of the array that it posted
       internal_error("cannot map a shared array of another rank of this node: the limit on open files or on memory "
                      "mappings is reached");
     }

@@ -150,8 +150,11 @@ def test_subclasses_and_mapped_files(grid, tmp_path):
 
 def test_streams_are_ignored_on_the_host(grid):
     for stream in (None, 0, 7, object()):
-        grid.transpose_x_to_y(pencil(grid, 0), stream=stream)
-        grid.update_halos_x(pencil(grid, 0), (0, 0, 0), stream=stream)
+        moved = grid.transpose_x_to_y(pencil(grid, 0), stream=stream)
+        np.testing.assert_array_equal(moved, pencil(grid, 1))
+        wide = pencil(grid, 0, halo=(1, 0, 0))
+        grid.update_halos_x(wide, (1, 0, 0), (True, False, False), stream=stream)
+        assert (wide >= 0).all()  # filled with -1 where no cell is
 
 
 def test_a_read_only_input_is_fine(grid):

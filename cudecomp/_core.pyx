@@ -39,7 +39,7 @@ from cudecomp_bindings.cycudecomp cimport (
 
 from cudecomp._arrays cimport DOUBLE_COMPLEX, FLOAT, Operand, acquire_host, given_dtype, release_host
 from cudecomp._device_arrays cimport acquire_device
-from cudecomp._driver cimport is_capturing
+from cudecomp._driver cimport is_capturing, pop_context
 from cudecomp._gpu cimport Gpu, Workspace
 from cudecomp._streams cimport stream_handle
 
@@ -62,13 +62,8 @@ from cudecomp._docs import document_operations
 from cudecomp._enums import DataType, HaloCommBackend, TransposeCommBackend
 from cudecomp._errors import CudecompError, InvalidUsageError, NotSupportedError, error_from_result
 from cudecomp._fields import as_bool, as_int, nested
-from cudecomp._geometry import halo_elements, parts_of, smallest_part
-from cudecomp._gpu_backends import (
-    capturable_backend,
-    check_backends,
-    family,
-    memory_kind,
-)
+from cudecomp._geometry import halo_elements, largest_part, parts_of, smallest_part, split_points
+from cudecomp._gpu_backends import capturable_backend, check_backends, family, memory_kind
 from cudecomp._memory import allocate
 from cudecomp._pencil import PencilInfo
 
@@ -346,7 +341,7 @@ cdef class Handle:
                 result = cudecompFinalize(self._handle)
         finally:
             if made_current:
-                self._gpu.restore(made_current)
+                pop_context()
         check(result, "cudecompFinalize")
         self._handle = NULL
         self._private.Free()
@@ -375,7 +370,7 @@ cdef class Handle:
                 result = cudecompGridDescDestroy(self._handle, grid)
         finally:
             if made_current:
-                self._gpu.restore(made_current)
+                pop_context()
         check(result, "cudecompGridDescDestroy")
         del self._grids[number]
         return 0
@@ -444,7 +439,8 @@ cdef class Layout:
     cdef int32_t[3] padding
     cdef int64_t[3] shape
     cdef int32_t[3] parts  # of the grid along X, Y, Z
-    cdef int32_t[3] deepest  # halo that a part's neighbour can fill
+    cdef int32_t[3] deepest  # halo that a part's neighbour can fill: the fewest points that a rank owns
+    cdef int32_t[3] largest  # the most points that a rank owns
     cdef int64_t halo_elements  # workspace of a halo update, where this package keeps it
     cdef object info
 
@@ -716,11 +712,10 @@ cdef class GridDesc:
         See also:
             ``cudecompBuiltinAllocate``, and `zeros`.
         """
-        self._require_alive()
+        cdef Gpu gpu = self._ready_gpu()
         element = element_type(dtype)
         info = self.get_pencil_info(axis, halo_extents, padding)
-        if self._owner._gpu is not None:
-            self._owner._gpu.require_current()
+        if gpu is not None:
             return new_array(info.shape, info.size, element)
         if info.size == 0:
             return np.empty(info.shape, element)
@@ -969,10 +964,7 @@ cdef class GridDesc:
         cdef Operand source
         cdef Operand target
         cdef void* queue = NULL
-        self._require_alive()
-        cdef Gpu gpu = self._owner._gpu
-        if gpu is not None:
-            gpu.require_current()
+        cdef Gpu gpu = self._ready_gpu()
         cdef int code = given_dtype(dtype)
         extents_of(input_halo, in_halo, "input_halo_extents")
         extents_of(output_halo, out_halo, "output_halo_extents")
@@ -1109,10 +1101,7 @@ cdef class GridDesc:
         cdef Operand array
         cdef int first = 0, last = 2
         cdef void* queue = NULL
-        self._require_alive()
-        cdef Gpu gpu = self._owner._gpu
-        if gpu is not None:
-            gpu.require_current()
+        cdef Gpu gpu = self._ready_gpu()
         cdef int code = given_dtype(dtype)
         required_extents_of(halo_extents, halo, "halo_extents")
         periods_of(halo_periods, periods)
@@ -1206,10 +1195,7 @@ cdef class GridDesc:
         cdef int64_t size = 0
         check(cudecompGetHaloWorkspaceSize(self._owner._handle, self._grid, axis, layout.halo, &size),
               "cudecompGetHaloWorkspaceSize")
-        config = self.get_config()
-        gdims = config.gdims.tolist()
-        distributed = config.gdims_dist.tolist() if config.gdims_dist.any() else gdims
-        return max(size, halo_elements(gdims, distributed, list(layout.parts), list(layout.halo)))
+        return max(size, halo_elements(list(layout.largest), list(layout.halo)))
 
     cdef Layout _layout(self, int axis, const int32_t* halo, const int32_t* padding):
         """The layout for some extents, from the library the first time."""
@@ -1240,10 +1226,11 @@ cdef class GridDesc:
             layout.shape[i] = info.shape[2 - i]
         config = self.get_config()
         gdims, pdims = config.gdims.tolist(), config.pdims.tolist()
-        distributed = config.gdims_dist.tolist() if config.gdims_dist.any() else gdims
+        distributed = split_points(gdims, config.gdims_dist.tolist())
         for i in range(3):
             layout.parts[i] = parts_of(axis, i, pdims)
             layout.deepest[i] = smallest_part(gdims[i], distributed[i], layout.parts[i])
+            layout.largest[i] = largest_part(gdims[i], distributed[i], layout.parts[i])
         layout.info = PencilInfo(
             shape=reversed_triple(info.shape),
             lo=reversed_triple(info.lo),
@@ -1258,6 +1245,14 @@ cdef class GridDesc:
     cdef str _name(self):
         """What tells this grid from others of the handle, the same on all ranks."""
         return f"number {self._number + 1} of its handle"
+
+    cdef Gpu _ready_gpu(self):
+        """The GPU to work on, None on the host; raises where the grid or the current device is not fit for it."""
+        self._require_alive()
+        cdef Gpu gpu = self._owner._gpu
+        if gpu is not None:
+            gpu.require_current()
+        return gpu
 
     cdef int _require_alive(self) except -1:
         if self._grid is NULL:

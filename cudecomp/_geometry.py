@@ -5,35 +5,38 @@
 from collections.abc import Sequence
 
 
-def smallest_part(points: int, distributed: int, parts: int) -> int:
-    """The fewest points that a part of an axis owns.
+def split_points(gdims: Sequence[int], gdims_dist: Sequence[int]) -> Sequence[int]:
+    """The points that the splits are computed on, along X, Y, Z: `gdims_dist` where it is set, else all."""
+    return gdims_dist if any(gdims_dist) else gdims
 
-    The split is computed on the `distributed` points: as even as possible, the first parts one larger. The surplus,
-    ``points - distributed``, goes to the last part that owns points.
-    """
-    each, larger = divmod(distributed, parts)
-    if each == 0:
-        return 0 if larger < parts else 1
-    last = each + points - distributed
-    others = [each + 1] * (larger > 0) + [each] * (parts - larger > 1)
-    return min([last, *others])
+
+def smallest_part(points: int, distributed: int, parts: int) -> int:
+    """The fewest points that a part of an axis owns."""
+    return min(_sizes_of_parts(points, distributed, parts))
 
 
 def largest_part(points: int, distributed: int, parts: int) -> int:
-    """The most points that a part of an axis owns; see `smallest_part`."""
-    each, larger = divmod(distributed, parts)
-    surplus = points - distributed
-    owners = min(parts, distributed)
-    last = each + (owners <= larger)
-    return max(last + surplus, each + (larger > 0))
+    """The most points that a part of an axis owns."""
+    return max(_sizes_of_parts(points, distributed, parts))
 
 
-def halo_elements(points: Sequence[int], distributed: Sequence[int], parts: Sequence[int], halo: Sequence[int]) -> int:
+def _sizes_of_parts(points: int, distributed: int, parts: int) -> list[int]:
+    """Every size that occurs, whatever the number of parts.
+
+    Sizes change after the larger ones at the beginning, and at the last part with points, which has the surplus.
+    """
+    _, larger = divmod(distributed, parts)
+    telling = {0, min(larger, parts - 1), min(parts, distributed) - 1, parts - 1}
+    return [len(part_of(points, distributed, parts, part)) for part in telling]
+
+
+def halo_elements(largest: Sequence[int], halo: Sequence[int]) -> int:
     """The elements of workspace that a halo update needs on the rank with the largest pencil.
 
-    Four faces, sent and received on both sides, each on a boundary of 256 bytes in elements of 4.
+    `largest` are the most points that a rank owns along X, Y, Z. Four faces, sent and received on both sides, each on a
+    boundary of 256 bytes in elements of 4.
     """
-    shape = [largest_part(*axis) + 2 * depth for *axis, depth in zip(points, distributed, parts, halo, strict=True)]
+    shape = [points + 2 * depth for points, depth in zip(largest, halo, strict=True)]
     faces = (shape[(dim + 1) % 3] * shape[(dim + 2) % 3] * halo[dim] for dim in range(3))
     return 4 * max(-(-face // 64) * 64 for face in faces)
 
@@ -47,7 +50,11 @@ def parts_of(axis: int, dim: int, pdims: Sequence[int]) -> int:
 
 
 def part_of(points: int, distributed: int, parts: int, part: int) -> range:
-    """The global indices that one part of an axis owns; it may be empty."""
+    """The global indices that one part of an axis owns; it may be empty.
+
+    The split is computed on the `distributed` points: as even as possible, the first parts one larger. The surplus,
+    ``points - distributed``, goes to the last part that owns points.
+    """
     each, larger = divmod(distributed, parts)
     start = part * each + min(part, larger)
     stop = start + each + (part < larger)

@@ -40,7 +40,6 @@ cdef class Gpu:
     cdef Workspace join(self, cudecompHandle_t handle, Py_ssize_t number, object kind)
     cdef int leave(self, Py_ssize_t number, cudecompGridDesc_t grid) except -1
     cdef int make_current(self) except -1
-    cdef int restore(self, bint made_current) except -1
     cdef int require_current(self) except -1
     cdef int begin(
         self, cudecompGridDesc_t grid, Workspace workspace, int64_t nbytes, void* stream, bint capturing, void** work

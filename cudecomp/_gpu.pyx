@@ -24,7 +24,6 @@ from cudecomp._driver cimport (
     destroy_event,
     device_identity,
     open_driver,
-    pop_context,
     push_context,
     record_event,
     synchronize_context,
@@ -34,8 +33,8 @@ from cudecomp._driver cimport (
 import re
 from pathlib import Path
 
-from cudecomp._agreement import agree
 from cudecomp import _gpu_backends
+from cudecomp._agreement import agree
 from cudecomp._errors import CudecompError, InvalidUsageError, error_from_result
 
 # What an operation passes that needs no workspace: NVIDIA's library refuses null pointers.
@@ -134,7 +133,6 @@ cdef class Gpu:
     """The GPU of a handle: the device that was current when the handle was made."""
 
     def __init__(self, library_path):
-
         open_driver()
         current_context(&self.context)
         if self.context is NULL:
@@ -184,18 +182,13 @@ cdef class Gpu:
         return 0
 
     cdef int make_current(self) except -1:
-        """For what ends: it is collective, so it works whatever device is current. The result is for restore()."""
+        """For what ends: it is collective, so it works whatever device is current. After True pop_context() is due."""
         cdef void* context = NULL
         current_context(&context)
         if context == self.context:
             return False
         push_context(self.context)
         return True
-
-    cdef int restore(self, bint made_current) except -1:
-        if made_current:
-            pop_context()
-        return 0
 
     cdef int require_current(self) except -1:
         cdef void* context = NULL

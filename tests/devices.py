@@ -23,7 +23,6 @@ class Host:
     """NumPy arrays of the built-in engine."""
 
     name = "host"
-    new_arrays = True
 
     @contextlib.contextmanager
     def copies(self, *spaces: ref.Guarded) -> Iterator[tuple[ref.Guarded, ...]]:
@@ -37,7 +36,6 @@ class Device:
     """What the two kinds of GPU have in common."""
 
     name = ""
-    new_arrays = False
 
     @contextlib.contextmanager
     def copies(self, *spaces: ref.Guarded) -> Iterator[tuple[ref.Guarded, ...]]:
@@ -83,7 +81,6 @@ class Cupy(Device):
     """CuPy arrays on a GPU, one of its own for each rank as far as there are any."""
 
     name = "gpu"
-    new_arrays = True
 
     def __init__(self, rank: int) -> None:
         import cupy

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from mpi4py import MPI
+
+from cudecomp._cli import timing
 
 
 class Participant(ABC):
@@ -32,22 +33,13 @@ class Participant(ABC):
         """Gives back what it holds; collective."""
 
 
-@dataclass
-class Timing:
-    """The times of one participant, each the largest over the ranks, in seconds."""
+@dataclass(frozen=True)
+class Timing(timing.Timing):
+    """The times of one participant."""
 
     name: str
     layout: str
     arrays: str
-    seconds: list[float] = field(default_factory=list)
-
-    @property
-    def median(self) -> float:
-        return float(np.median(self.seconds))
-
-    @property
-    def minimum(self) -> float:
-        return min(self.seconds)
 
     def as_dict(self) -> dict:
         return {**asdict(self), "median": self.median, "minimum": self.minimum}
@@ -69,23 +61,8 @@ def checked(comm: MPI.Comm, participants: Sequence[Participant], complain: Calla
 
 def interleaved(comm: MPI.Comm, participants: Sequence[Participant], repeats: int, warmups: int = 1) -> list[Timing]:
     """Times all participants; the result is the same on all ranks."""
-    own = np.empty((repeats, len(participants)))
-    for repeat in range(-warmups, repeats):
-        for turn in range(len(participants)):
-            which = (turn + repeat) % len(participants)
-            elapsed = _once(comm, participants[which].run)
-            if repeat >= 0:
-                own[repeat, which] = elapsed
-    slowest = np.empty_like(own)
-    comm.Allreduce(own, slowest, op=MPI.MAX)
+    timings = timing.in_turns(comm, [participant.run for participant in participants], lambda: None, repeats, warmups)
     return [
-        Timing(participant.name, participant.layout, participant.arrays, slowest[:, index].tolist())
-        for index, participant in enumerate(participants)
+        Timing(taken.seconds, participant.name, participant.layout, participant.arrays)
+        for taken, participant in zip(timings, participants, strict=True)
     ]
-
-
-def _once(comm: MPI.Comm, run: Callable[[], None]) -> float:
-    comm.Barrier()
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start

@@ -325,7 +325,7 @@ def decomposition_of(config: GridDescConfig) -> Decomposition:
     (x, y, z), (rows, cols) = config.gdims.tolist(), config.pdims.tolist()
     contiguous, explicit = config.transpose_axis_contiguous.tolist(), config.transpose_mem_order.tolist()
     orders = tuple(geometry.memory_order(axis, contiguous, explicit) for axis in range(3))
-    distributed = tuple(config.gdims_dist.tolist()) if config.gdims_dist.any() else None
+    distributed = tuple(geometry.split_points((x, y, z), config.gdims_dist.tolist()))
     return Decomposition((x, y, z), (rows, cols), orders, is_col_major(config), distributed)
 
 

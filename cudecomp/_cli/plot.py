@@ -86,7 +86,7 @@ def layouts(config: GridDescConfig) -> tuple[Layout, Layout, Layout]:
     ranks = pdims[0] * pdims[1]
     check_arguments(config, None, ranks)
     gdims = config.gdims.tolist()
-    distributed = config.gdims_dist.tolist() if config.gdims_dist.any() else gdims
+    distributed = geometry.split_points(gdims, config.gdims_dist.tolist())
     places = [geometry.place_of(rank, pdims, is_col_major(config)) for rank in range(ranks)]
 
     def layout(axis: int) -> Layout:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 # UCX, which the MPICH wheel uses, otherwise keeps some bytes for every mapping that ever goes: tests of leaks see them.
 os.environ.setdefault("UCX_MEM_EVENTS", "n")  # read when MPI starts
@@ -43,12 +45,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
+    separate_temporary_folders()
     if WORLD.rank != 0:
         quiet(config)
     # Capturing is suspended here, so descriptor 2 is the real one.
     watchdog = Watchdog(WORLD, config.getoption("--mpi-timeout"), stderr_fd=2)
     watchdog.start("collecting tests")
     config.pluginmanager.register(Agreement(WORLD.Dup(), watchdog), "mpi-agreement")
+
+
+def separate_temporary_folders() -> None:
+    """Lets pytest clear up its folders of earlier runs while other ranks do the same: each has a place of its own."""
+    root = Path(tempfile.gettempdir()) / f"pytest-on-rank-{WORLD.rank}"
+    root.mkdir(exist_ok=True)
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(root)
 
 
 def quiet(config: pytest.Config) -> None:

@@ -73,17 +73,28 @@ def compile_loops(folder: Path) -> ctypes.CDLL:
     return loops
 
 
-def nanoseconds(statement: str, names: dict[str, object], rounds: int, calls: int) -> float:
-    """Minimum time of a statement, the loop included."""
+def nanoseconds(
+    statement: str, names: dict[str, object], rounds: int, calls: int, before: Callable[[], object] = int
+) -> float:
+    """Minimum time of a statement, the loop included; `before` is called before each round."""
     source = f"def run(_calls):\n  _start = clock()\n  for _ in _calls:\n    {statement}\n  return clock() - _start"
     space: dict[str, object] = {"clock": time.perf_counter_ns, **names}
     exec(source, space)
     run = space["run"]
-    return min(run(repeat(None, calls)) for _ in range(rounds)) / calls  # type: ignore[operator]
+    times = []
+    for _ in range(rounds):
+        before()
+        times.append(run(repeat(None, calls)))  # type: ignore[operator]
+    return min(times) / calls
 
 
-def lowest(function: Callable[..., float], *arguments: object, rounds: int) -> float:
-    times = [function(*arguments) for _ in range(rounds)]
+def lowest(
+    function: Callable[..., float], *arguments: object, rounds: int, before: Callable[[], object] = int
+) -> float:
+    times = []
+    for _ in range(rounds):
+        before()
+        times.append(function(*arguments))
     if min(times) < 0:
         sys.exit("a bare C call failed")
     return min(times)
@@ -126,7 +137,7 @@ def main() -> None:
     if options.device == "gpu":
         from benchmarks.overhead_gpu import measure_gpu
 
-        measure_gpu(options.rounds, min(options.calls, 500))
+        measure_gpu(options.rounds)
         return
     os.environ["CUDECOMP_LIBRARY"] = "builtin"
 

@@ -12,6 +12,7 @@ from benchmarks.overhead import HALO, compile_loops, lowest, nanoseconds, show
 
 GDIMS = (8, 8, 8)
 BUDGET = 4000
+CALLS = 200  # fewer launches than a stream holds, so that no call waits for the GPU
 
 
 class Bare:
@@ -22,7 +23,7 @@ class Bare:
         self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 
-def measure_gpu(rounds: int, calls: int) -> None:
+def measure_gpu(rounds: int) -> None:
     import cuda.core
     import cupy
 
@@ -67,19 +68,18 @@ def measure_gpu(rounds: int, calls: int) -> None:
                 ("PyTorch, default stream", "grid.transpose_x_to_y(tx, ty)", "on stream 0"),
             ]
         with tempfile.TemporaryDirectory() as folder:
-            bare = bare_times(compile_loops(Path(folder)), config, names, rounds, calls)
-        loop = nanoseconds("pass", names, rounds, calls)
+            bare = bare_times(compile_loops(Path(folder)), config, names, rounds)
+        loop = nanoseconds("pass", names, rounds, CALLS)
         print(f"{'':42}{'added':>12}{'budget':>10}{'bare C call':>15}")
         for title, statement, call in rows:
-            device.sync()
-            added = nanoseconds(statement, names, rounds, calls) - loop - bare[call]
+            added = nanoseconds(statement, names, rounds, CALLS, device.sync) - loop - bare[call]
             show(f"{title:42}", added, BUDGET, "ns", bare[call])
-        device.sync()
         names |= {"empty": cupy.empty, "shape": x.shape}
-        print(f"\nfor comparison, cupy.empty: {nanoseconds('empty(shape)', names, rounds, calls) - loop:.0f} ns")
+        empty = nanoseconds("empty(shape)", names, rounds, CALLS, device.sync)
+        print(f"\nfor comparison, cupy.empty: {empty - loop:.0f} ns")
 
 
-def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int, calls: int) -> dict[str, float]:
+def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int) -> dict[str, float]:
     """Time of each C call, on a handle of its own."""
     import cupy
 
@@ -92,13 +92,15 @@ def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int, call
     work, stream = cupy.zeros(4096).data.ptr, names["n"]
     x, y, h = (names[name].data.ptr for name in "xyh")
     transpose, update = functions["cudecompTransposeXToY"], functions["cudecompUpdateHalosX"]
+    settle = cupy.cuda.runtime.deviceSynchronize
 
     def time_transpose(source: int, target: int, stream: int | None = stream) -> float:
-        arguments = (transpose, handle, grid, source, target, work, stream, calls)
-        return lowest(loops.time_transpose, *arguments, rounds=rounds)
+        arguments = (transpose, handle, grid, source, target, work, stream, CALLS)
+        return lowest(loops.time_transpose, *arguments, rounds=rounds, before=settle)
 
     def time_update(last: int) -> float:
-        return lowest(loops.time_update, update, handle, grid, h, work, stream, 0, last, calls, rounds=rounds)
+        arguments = (update, handle, grid, h, work, stream, 0, last, CALLS)
+        return lowest(loops.time_update, *arguments, rounds=rounds, before=settle)
 
     times = {
         "nothing": time_transpose(x, x),
@@ -106,7 +108,7 @@ def bare_times(loops: Any, config: Any, names: dict[str, Any], rounds: int, call
         "on stream 0": time_transpose(x, y, None),
         "update": time_update(0),
     }
-    cupy.cuda.runtime.deviceSynchronize()
+    settle()
     cd.grid_desc_destroy(handle, grid)
     cd.finalize(handle)
     return times

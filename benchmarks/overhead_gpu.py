@@ -52,6 +52,7 @@ def measure_gpu(rounds: int) -> None:
             ("CuPy, int stream", "grid.transpose_x_to_y(x, y, stream=n)", "transpose"),
             ("CuPy, current stream", "grid.transpose_x_to_y(x, y)", "on stream 0"),
             ("CuPy, new output, current stream", "grid.transpose_x_to_y(x)", "on stream 0"),
+            ("CuPy, new output, cuda.core stream", "grid.transpose_x_to_y(x, stream=s)", "transpose"),
             ("bare objects, int stream", "grid.transpose_x_to_y(bx, by, stream=n)", "transpose"),
             ("CuPy, halo update, one dim", "grid.update_halos_x(h, halo, periods, 0, stream=s)", "update"),
         ]

@@ -213,6 +213,19 @@ def test_shared_arrays(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
         check_flat(comm, rounds_for(comm, 2000), one_round)
 
 
+def test_large_shared_arrays(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
+    """Large enough for huge pages, and not a multiple of them."""
+    gdims = (128, 40 * comm.size, 64)
+    with handle.create_grid(make_config(handle.nranks, gdims=gdims, pdims=(comm.size, 1))) as grid:
+
+        def one_round() -> None:
+            x = grid.empty(0, "float64")
+            assert x.nbytes == 2621440
+            grid.transpose_x_to_y(x, grid.empty(1, "float64"))
+
+        check_flat(comm, rounds_for(comm, 200), one_round, warm_up=10)
+
+
 def test_shared_arrays_of_others_are_let_go(handle: cudecomp.Handle, comm: MPI.Comm) -> None:
     """Many at once, which leave room for as many mappings, are unmapped by the others in the next operation."""
     with a_grid(handle) as grid:

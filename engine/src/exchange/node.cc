@@ -25,11 +25,44 @@ constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1)
 /** Ranks on many-core nodes share the cache: the more rings, the smaller their slots. */
 size_t slot_size(int ranks) { return ranks <= 16 ? 128 << 10 : 64 << 10; }
 
+constexpr size_t huge_page = size_t{2} << 20;
+#ifndef MADV_COLLAPSE
+constexpr int MADV_COLLAPSE = 25; // Linux 6.1
+#endif
+
+/** Room for some bytes, at a multiple of the size of huge pages; nothing can be done there yet. */
+char* reserve(size_t bytes) {
+  const size_t whole = round_up(bytes, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+  void* room = mmap(nullptr, whole + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  char* begin = static_cast<char*>(room);
+  char* place = reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(begin), huge_page));
+  if (place > begin) munmap(begin, static_cast<size_t>(place - begin));
+  if (place < begin + huge_page) munmap(place + whole, static_cast<size_t>(begin + huge_page - place));
+  return place;
+}
+
+/** Maps a file; one that holds huge pages, where they can be mapped whole. */
 char* map_pages(int fd, size_t bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (data == MAP_FAILED) return nullptr;
+  char* place = bytes >= huge_page ? reserve(bytes) : nullptr;
+  void* data = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (place ? MAP_FIXED : 0), fd, 0);
+  if (data == MAP_FAILED) {
+    if (place) munmap(place, bytes);
+    return nullptr;
+  }
   madvise(data, bytes, MADV_HUGEPAGE); // a wish: where the system refuses, small pages do
   return static_cast<char*>(data);
+}
+
+/**
+ * Puts huge pages under new memory, also where the system gives shared memory none by itself. A huge page that is made
+ * from a single small one is cleared at once, which takes a tenth of the time that small pages take one by one.
+ */
+void make_huge(char* data, size_t bytes) {
+  for (size_t at = 0; at + huge_page <= bytes; at += huge_page) {
+    *static_cast<volatile char*>(data + at) = 0;
+    if (madvise(data + at, huge_page, MADV_COLLAPSE) != 0) return; // none left, or an older Linux
+  }
 }
 
 } // namespace
@@ -188,6 +221,7 @@ bool Node::publish(Block& block, size_t bytes) {
   if (index == max_blocks) return false;
   block.memory = SharedMemory::create(bytes);
   if (!block.memory.data()) return false;
+  make_huge(block.memory.data(), bytes);
   block.node = shared_from_this();
   block.index = index;
   Entry& entry = mine.entries[index];

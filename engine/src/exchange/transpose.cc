@@ -65,8 +65,6 @@ void TransposeExchange::prepare_far() {
 void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
   const int size = members(), me = plan_.me, item = channel_.item;
   const TransposePeer& mine = plan_.peers[me];
-  const int64_t piece_bytes = (int64_t{256} << 10) * (channel_.team ? channel_.team->size() : 1);
-  keep_ = PiecewiseCopy(mine.send, mine.recv, plan_.piece_order, item, piece_bytes, streaming_);
   keep_out_ = prepare_pack(mine.send, plan_.piece_order, mine.send_slot, item, streaming_);
   keep_in_ = prepare_unpack(mine.recv, plan_.piece_order, mine.send_slot, item, streaming_);
   still_ = in_place_ && mine.send.offset == mine.recv.offset && mine.send.stride == mine.recv.stride;
@@ -83,6 +81,10 @@ void TransposeExchange::prepare_near(const TransposePlans& near_plans) {
       stage.push_back(plan_.peers[from].recv_slot);
     }
   }
+  // Where others wait for this rank, what stays goes in pieces between what they need; else at once, which is faster.
+  constexpr int64_t kept_bytes = 256 << 10;
+  const int64_t piece_bytes = sends.empty() ? INT64_MAX : kept_bytes * (channel_.team ? channel_.team->size() : 1);
+  keep_ = PiecewiseCopy(mine.send, mine.recv, plan_.piece_order, item, piece_bytes, streaming_);
   if (sends.empty()) return;
   near_ = std::make_unique<NodeExchange>(channel_.node, channel_.signature, sends, receives, plan_.piece_order, item,
                                          streaming_, channel_.team);

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each repetition, each the largest over the ranks."""
+    """Seconds of each repetition: from the first rank's begin to the last rank's end, or the largest over the ranks
+    where these run on several machines, whose clocks differ.
+    """
 
     seconds: tuple[float, ...]
 
@@ -46,17 +48,30 @@ def in_turns(
     """
     from mpi4py import MPI
 
-    own = np.empty((repeat, len(calls)))
+    begins, ends = np.empty((2, repeat, len(calls)))
     for repetition in range(-warmup, repeat):
         for turn in range(len(calls)):
             which = (turn + repetition) % len(calls)
             synchronize()
             comm.Barrier()
-            start = time.perf_counter()
+            begin = time.perf_counter()
             calls[which]()
             synchronize()
             if repetition >= 0:
-                own[repetition, which] = time.perf_counter() - start
-    slowest = np.empty_like(own)
-    comm.Allreduce(own, slowest, op=MPI.MAX)
-    return [Timing(tuple(slowest[:, which].tolist())) for which in range(len(calls))]
+                begins[repetition, which], ends[repetition, which] = begin, time.perf_counter()
+    if on_one_machine(comm):
+        # Where ranks share cores, one begins when another is done, and each by itself would seem fast.
+        comm.Allreduce(MPI.IN_PLACE, begins, op=MPI.MIN)
+    seconds = ends - begins
+    comm.Allreduce(MPI.IN_PLACE, seconds, op=MPI.MAX)
+    return [Timing(tuple(seconds[:, which].tolist())) for which in range(len(calls))]
+
+
+def on_one_machine(comm: "MPI.Intracomm") -> bool:
+    """Whether all ranks of `comm` read the same clock. Collective over `comm`."""
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    alone = node.size == comm.size
+    node.Free()
+    return alone

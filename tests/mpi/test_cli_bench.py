@@ -110,11 +110,13 @@ def test_wrong_results_are_not_timed(comm: MPI.Comm, monkeypatch: pytest.MonkeyP
     assert f"on rank {comm.size - 1}" in str(error)
 
 
-def test_times_are_those_of_the_slowest_rank(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a clock that each call moves on, by other amounts on other ranks."""
-    now = 0.0
+@pytest.mark.parametrize("machines", [1, 2])
+def test_times(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch, machines: int) -> None:
+    """With a clock that each call moves on, by other amounts on other ranks. On one machine all read the same clock."""
+    now = 10.0
     calls: list[int] = []
     monkeypatch.setattr(timing.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(timing, "on_one_machine", lambda comm: machines == 1)
 
     def call(which: int) -> None:
         nonlocal now
@@ -126,5 +128,14 @@ def test_times_are_those_of_the_slowest_rank(comm: MPI.Comm, monkeypatch: pytest
         now += 0.25
 
     found = timing.in_turns(comm, [lambda: call(0), lambda: call(1)], synchronize, repeat=2, warmup=1)
-    assert [entry.seconds for entry in found] == [(comm.size + 0.25,) * 2, (2 * comm.size + 0.25,) * 2]
     assert calls == [1, 0, 0, 1, 1, 0]
+    slowest = [(comm.size + 0.25,) * 2, (2 * comm.size + 0.25,) * 2]
+    # Where clocks are the same, calls last from the first rank's begin: the others have begun later by all they did.
+    later = [(3 * (comm.size - 1), 8 * (comm.size - 1)), (4 * (comm.size - 1), 6 * (comm.size - 1))]
+    late = [tuple(s + x for s, x in zip(*pair, strict=True)) for pair in zip(slowest, later, strict=True)]
+    assert [entry.seconds for entry in found] == (late if machines == 1 else slowest)
+
+
+def test_all_ranks_read_one_clock(comm: MPI.Comm) -> None:
+    """Tests run on one machine."""
+    assert timing.on_one_machine(comm)

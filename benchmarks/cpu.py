@@ -181,11 +181,12 @@ class Run:
     def _updates(self, problem: Problem, handle: cudecomp.Handle, axis: int, width: int) -> list[Update]:
         with handle.create_grid(problem.config()) as grid:
             info = grid.get_pencil_info(axis, (width,) * 3)
-        array = np.empty(info.shape, self.dtype)
-        updates: list[Update] = [Sendrecv(problem, info, array, axis)]
+        # Each has an array of its own: one that two work on in turn would be warmer in the caches than another's.
+        updates: list[Update] = [Sendrecv(problem, info, np.empty(info.shape, self.dtype), axis)]
         for arrays in filter(self.uses, ("numpy", "empty")):
-            own = array if arrays == "numpy" else None
-            updates += [OurUpdate(problem, handle, axis, width, name, own) for name in self.options.halo_backends]
+            for name in self.options.halo_backends:
+                array = np.empty(info.shape, self.dtype) if arrays == "numpy" else None
+                updates.append(OurUpdate(problem, handle, axis, width, name, array))
         return updates
 
     def _record(self, kind: str, problem: Problem, timings: Sequence[Timing]) -> dict:

@@ -30,7 +30,7 @@ inline void copy_short(char* to, const char* from, size_t bytes) {
 
 /** Rows as short as the layers of a halo. Each lies in other cache lines, which are asked for in good time. */
 template <typename CopyRow> void run_rows_with(const BoxCopy& copy, const char* src, char* dst, CopyRow copy_row) {
-  constexpr int64_t rows_ahead = 16;
+  constexpr int64_t rows_ahead = 64;
   const int64_t src_step = copy.src_stride[1] * copy.item, dst_step = copy.dst_stride[1] * copy.item;
   for (int64_t k = 0; k < copy.n[2]; ++k) {
     const char* from = src + k * copy.src_stride[2] * copy.item;
@@ -304,20 +304,24 @@ void run_sweep(const std::vector<SweepPart>& sweep, const std::array<int, 3>& or
   });
 }
 
-void run_copies_by_turns(const BoxCopy& first, const BoxCopy& second, void* data) {
+void run_copies_by_turns(const PlacedCopy& first, const PlacedCopy& second) {
   constexpr int64_t few_points = 256; // their lines stay in the first cache
-  const int loop = outermost_loop(first), other = outermost_loop(second);
+  const BoxCopy &one = first.copy, &two = second.copy;
+  const int loop_one = outermost_loop(one), loop_two = outermost_loop(two);
+  const int64_t n = one.n[loop_one];
   // Long rows share no lines.
-  const bool long_rows = first.kind == BoxCopy::Kind::rows && first.n[0] * first.item >= 8 * line_bytes;
-  if (long_rows || first.points() != second.points() || first.n[loop] != second.n[other]) {
-    run_copy(first, data, data);
-    run_copy(second, data, data);
+  const bool long_rows = one.kind == BoxCopy::Kind::rows && one.n[0] * one.item >= 8 * line_bytes;
+  const bool alike = one.points() == two.points() && n == two.n[loop_two];
+  const int64_t step =
+      long_rows || !alike ? 0 : std::max<int64_t>(1, few_points * n / std::max<int64_t>(1, one.points()));
+  if (step == 0) {
+    run_copy(one, first.src, first.dst);
+    run_copy(two, second.src, second.dst);
     return;
   }
-  const int64_t step = std::max<int64_t>(1, few_points * first.n[loop] / std::max<int64_t>(1, first.points()));
-  for (int64_t begin = 0; begin < first.n[loop]; begin += step) {
-    run_copy(slice(first, loop, begin, begin + step), data, data);
-    run_copy(slice(second, other, begin, begin + step), data, data);
+  for (int64_t begin = 0; begin < n; begin += step) {
+    run_copy(slice(one, loop_one, begin, begin + step), first.src, first.dst);
+    run_copy(slice(two, loop_two, begin, begin + step), second.src, second.dst);
   }
 }
 

@@ -61,11 +61,18 @@ struct SweepPart {
 void run_sweep(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const void* src,
                Team* team = nullptr);
 
+/** A copy and the bases that its offsets count from. */
+struct PlacedCopy {
+  BoxCopy copy;
+  const void* src;
+  void* dst;
+};
+
 /**
- * Runs two copies within one array a little at a time by turns: where they touch the same cache lines, such as the two
- * ends of short rows, the lines are fetched once.
+ * Runs two copies a little at a time by turns: where they touch the same cache lines, such as the two ends of short
+ * rows, the lines are fetched once.
  */
-void run_copies_by_turns(const BoxCopy& first, const BoxCopy& second, void* data);
+void run_copies_by_turns(const PlacedCopy& first, const PlacedCopy& second);
 
 /** Name of the instruction set that the kernels use on this processor. */
 const char* copy_instruction_set();

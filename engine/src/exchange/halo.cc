@@ -43,6 +43,7 @@ HaloExchange::HaloExchange(const HaloPlan& plan, const HaloPlan (&neighbours)[2]
   if (!sends.empty() || !receives.empty()) {
     near_ = std::make_unique<NodeExchange>(channel.node, channel.signature, sends, receives, plan_.message_order,
                                            channel.item, false, channel.team);
+    near_->exchange_edges();
   }
 }
 
@@ -80,7 +81,7 @@ void HaloExchange::run_near(void* data, size_t bytes) {
   });
 }
 
-void HaloExchange::run_local(void* data) { run_copies_by_turns(local_[0], local_[1], data); }
+void HaloExchange::run_local(void* data) { run_copies_by_turns({local_[0], data, data}, {local_[1], data, data}); }
 
 void HaloExchange::post_receive(int side, void* data, void* work) {
   const Direction& direction = directions_[side];

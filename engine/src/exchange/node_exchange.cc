@@ -118,6 +118,25 @@ bool NodeExchange::sweep(int64_t widest, const Region& keep_from, const Region& 
   return true;
 }
 
+void NodeExchange::exchange_edges() {
+  constexpr int64_t short_row_bytes = 64;
+  for (std::vector<Message>* messages : {&sends_, &receives_}) {
+    for (Message& message : *messages) {
+      const Region &mine = message.mine, &theirs = message.theirs;
+      const int row = order_[0], next = order_[1];
+      const bool joined = mine.stride[next] == mine.n[row] && theirs.stride[next] == mine.n[row];
+      message.through_slots = mine.n[row] * item_ <= short_row_bytes && mine.stride[row] == 1 && !joined;
+    }
+  }
+  // Two messages with one peer share its ring: whether they take turns there follows from what both ranks know.
+  const auto together = [](const std::vector<Message>& messages) {
+    return messages.size() == 2 && messages[0].through_slots && messages[1].through_slots &&
+           messages[0].mine.n == messages[1].mine.n && messages[0].pieces.count() > 0;
+  };
+  both_sends_ = together(sends_);
+  both_receives_ = together(receives_);
+}
+
 /** Posts are reused: peers must have finished the operations that the places were used for before. */
 bool NodeExchange::places_free() const {
   for (const Peer& peer : peers_) {
@@ -176,10 +195,10 @@ bool NodeExchange::decide(Message& message, bool sending) {
   const Post& sender = sending ? post_ : *peer.post;
   const Post& receiver = sending ? *peer.post : post_;
   const bool can_pull = sender.input.block >= 0, can_push = receiver.output.block >= 0;
-  message.path = message.pieces.count() == 0 || receiver.staged ? Path::ring
-                 : can_push && (sweeps_ || !can_pull)           ? Path::push
-                 : can_pull                                     ? Path::pull
-                                                                : Path::ring;
+  message.path = message.pieces.count() == 0 || receiver.staged || message.through_slots ? Path::ring
+                 : can_push && (sweeps_ || !can_pull)                                    ? Path::push
+                 : can_pull                                                              ? Path::pull
+                                                                                         : Path::ring;
   // The side that does nothing has nothing left to do, but must wait for the other before it returns.
   const bool idle_side = message.path == (sending ? Path::pull : Path::push);
   const bool by_pieces = message.path == Path::ring || (message.path == Path::push && sweeps_);
@@ -226,16 +245,17 @@ bool NodeExchange::progress_receives(char* output, char* work) {
   return moved;
 }
 
-bool NodeExchange::slot_free(const Message& message) const {
+bool NodeExchange::slots_free(const Message& message, uint64_t count) const {
   const Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
   const uint64_t filled = pair.filled.load(std::memory_order_relaxed);
-  return filled - pair.emptied.load(std::memory_order_acquire) < Pair::slots;
+  return filled + count - pair.emptied.load(std::memory_order_acquire) <= Pair::slots;
 }
 
-char* NodeExchange::next_slot(const Message& message) const {
+/** The slot to fill next, or one behind it. */
+char* NodeExchange::free_slot(const Message& message, uint64_t ahead) const {
   const int peer = peers_[message.peer].index;
   const Pair& pair = node_->pair(node_->me(), peer);
-  return node_->slot(node_->me(), peer, pair.filled.load(std::memory_order_relaxed));
+  return node_->slot(node_->me(), peer, pair.filled.load(std::memory_order_relaxed) + ahead);
 }
 
 /** Hands over the slot that now holds a piece of `n` points. */
@@ -246,13 +266,77 @@ void NodeExchange::pass_slot(const Message& message, const Triple& n) {
   pair.filled.store(filled + 1, std::memory_order_release);
 }
 
+/** The slot that holds the next piece, or one behind it, of `n` points; null if that has not arrived. */
+const char* NodeExchange::filled_slot(const Message& message, const Triple& n, uint64_t ahead) const {
+  const int peer = peers_[message.peer].index;
+  const Pair& pair = node_->pair(peer, node_->me());
+  const uint64_t number = pair.emptied.load(std::memory_order_relaxed) + ahead;
+  if (pair.filled.load(std::memory_order_acquire) <= number) return nullptr;
+  const int64_t bytes = n[0] * n[1] * n[2] * item_, found = pair.slot_bytes[number % Pair::slots];
+  if (found != bytes) {
+    invalid_usage("a message of another rank has %lld bytes where %lld were expected: all ranks must call the same "
+                  "operations in the same order with the same dtype, halos and padding",
+                  static_cast<long long>(found), static_cast<long long>(bytes));
+  }
+  return node_->slot(peer, node_->me(), number);
+}
+
+/** What has been unpacked may be overwritten. */
+void NodeExchange::give_slot_back(const Message& message) {
+  Pair& pair = node_->pair(peers_[message.peer].index, node_->me());
+  pair.emptied.store(pair.emptied.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+bool NodeExchange::progress_both_sends(const char* input) {
+  Message &one = sends_[0], &two = sends_[1];
+  for (Message* message : {&one, &two}) {
+    if (message->path == Path::undecided && !decide(*message, true)) return false;
+  }
+  const uint64_t same_ring = one.peer == two.peer;
+  if (one.finished() || !slots_free(one, 1 + same_ring) || !slots_free(two)) return false;
+  Triple begin, n;
+  one.pieces.get(one.next, begin, n);
+  const auto pack = [&](const Message& message, uint64_t ahead) {
+    return PlacedCopy{prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input,
+                      free_slot(message, ahead)};
+  };
+  run_copies_by_turns(pack(one, 0), pack(two, same_ring));
+  for (Message* message : {&one, &two}) {
+    pass_slot(*message, n);
+    ++message->next;
+  }
+  return true;
+}
+
+bool NodeExchange::progress_both_receives(char* output) {
+  Message &one = receives_[0], &two = receives_[1];
+  for (Message* message : {&one, &two}) {
+    if (message->path == Path::undecided && !decide(*message, false)) return false;
+  }
+  if (one.finished()) return false;
+  Triple begin, n;
+  one.pieces.get(one.next, begin, n);
+  const char *slot_one = filled_slot(one, n), *slot_two = filled_slot(two, n, one.peer == two.peer);
+  if (!slot_one || !slot_two) return false;
+  const auto unpack = [&](const Message& message, const char* slot) {
+    return PlacedCopy{prepare_copy(packed_region(n, order_, 0), part_of(message.mine, begin, n), item_, false), slot,
+                      output};
+  };
+  run_copies_by_turns(unpack(one, slot_one), unpack(two, slot_two));
+  for (Message* message : {&one, &two}) {
+    give_slot_back(*message);
+    ++message->next;
+  }
+  return true;
+}
+
 bool NodeExchange::sweep_can_move() {
   for (Message& message : sends_) {
     if (message.path == Path::undecided && !decide(message, true)) return false;
   }
   if (swept_ == sweep_pieces_.count()) return false;
   return std::all_of(sends_.begin(), sends_.end(), [&](const Message& message) {
-    return message.finished() || message.path != Path::ring || slot_free(message);
+    return message.finished() || message.path != Path::ring || slots_free(message);
   });
 }
 
@@ -288,7 +372,7 @@ bool NodeExchange::progress_sweep(const char* input, char* output) {
       add(message.mine, message.theirs, node_->map(peer.index, peer.post->output));
     } else {
       n[order_[0]] = message.mine.n[order_[0]];
-      sweep_parts_.push_back({part_of(message.mine, begin, n), packed_region(n, order_, 0), next_slot(message), false});
+      sweep_parts_.push_back({part_of(message.mine, begin, n), packed_region(n, order_, 0), free_slot(message), false});
     }
   }
   std::sort(sweep_parts_.begin(), sweep_parts_.end(),
@@ -312,10 +396,10 @@ bool NodeExchange::progress_send(Message& message, const char* input) {
     message.next = 1;
     return true;
   }
-  if (!slot_free(message)) return false;
+  if (!slots_free(message)) return false;
   Triple begin, n;
   message.pieces.get(message.next, begin, n);
-  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input, next_slot(message), team_);
+  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input, free_slot(message), team_);
   pass_slot(message, n);
   ++message.next;
   return true;
@@ -330,23 +414,15 @@ bool NodeExchange::progress_receive(Message& message, size_t number, char* outpu
     message.next = 1;
     return true;
   }
-  Pair& pair = node_->pair(peer.index, node_->me());
-  const uint64_t emptied = pair.emptied.load(std::memory_order_relaxed);
-  if (pair.filled.load(std::memory_order_acquire) == emptied) return false;
   Triple begin, n;
   message.pieces.get(message.next, begin, n);
-  const int64_t bytes = n[0] * n[1] * n[2] * item_;
-  if (pair.slot_bytes[emptied % Pair::slots] != bytes) {
-    invalid_usage("a message of another rank has %lld bytes where %lld were expected: all ranks must call the same "
-                  "operations in the same order with the same dtype, halos and padding",
-                  static_cast<long long>(pair.slot_bytes[emptied % Pair::slots]), static_cast<long long>(bytes));
-  }
-  const Region slot = packed_region(n, order_, 0);
+  const char* slot = filled_slot(message, n);
+  if (!slot) return false;
   const Region target = post_.staged ? part_of(packed_region(message.mine.n, order_, stage_slots_[number]), begin, n)
                                      : part_of(message.mine, begin, n);
-  run_copy(prepare_copy(slot, target, item_, streaming_), node_->slot(peer.index, node_->me(), emptied),
-           post_.staged ? work : output, team_);
-  pair.emptied.store(emptied + 1, std::memory_order_release);
+  run_copy(prepare_copy(packed_region(n, order_, 0), target, item_, streaming_), slot, post_.staged ? work : output,
+           team_);
+  give_slot_back(message);
   ++message.next;
   return true;
 }

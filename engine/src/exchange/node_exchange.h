@@ -94,6 +94,13 @@ public:
   bool sweep(int64_t widest, const Region& keep_from, const Region& keep_to, double* local_seconds);
 
   /**
+   * What is exchanged are layers of one array: where they are the ends of short rows, they go through the slots even if
+   * arrays are shared, since ranks that reach into each other's rows would fight over every line; and both sides go
+   * together, so that this rank's lines are fetched once. All ranks must come here or none.
+   */
+  void exchange_edges();
+
+  /**
    * @param input_bytes, output_bytes sizes of the arrays
    * @param idle called while nothing can move; returns whether it did something useful. It should let MPI work: the
    * peer may still wait for a message that only this rank's MPI can push out.
@@ -108,7 +115,8 @@ private:
     int peer; ///< place in peers_
     Region mine, theirs;
     Pieces pieces;
-    BoxCopy direct; ///< between the two arrays
+    BoxCopy direct;             ///< between the two arrays
+    bool through_slots = false; ///< never straight between the arrays
     Path path = Path::undecided;
     int64_t next = 0, total = 0;
     bool finished() const { return path != Path::undecided && next == total; }
@@ -134,9 +142,13 @@ private:
   bool progress_sweep(const char* input, char* output);
   void run_timed_sweep(int64_t kept, const char* input);
   bool progress_receives(char* output, char* work);
-  bool slot_free(const Message& message) const;
-  char* next_slot(const Message& message) const;
+  bool progress_both_sends(const char* input);
+  bool progress_both_receives(char* output);
+  bool slots_free(const Message& message, uint64_t count = 1) const;
+  char* free_slot(const Message& message, uint64_t ahead = 0) const;
   void pass_slot(const Message& message, const Triple& n);
+  const char* filled_slot(const Message& message, const Triple& n, uint64_t ahead = 0) const;
+  void give_slot_back(const Message& message);
   bool progress_receive(Message& message, size_t number, char* output, char* work);
   bool places_free() const;
   bool others_done() const;
@@ -150,6 +162,7 @@ private:
   Team* team_;
   std::vector<Peer> peers_;
   std::vector<Message> sends_, receives_;
+  bool both_sends_ = false, both_receives_ = false; ///< two messages that go together, piece by piece
   std::vector<int64_t> stage_slots_;
   Post post_; ///< what this rank announces
 
@@ -190,8 +203,8 @@ void NodeExchange::exchange(const void* input, size_t input_bytes, void* output,
   char* out = static_cast<char*>(output);
   char* scratch = static_cast<char*>(work);
   for (;;) {
-    bool moved = sweeps_ ? progress_sweep(in, out) : progress_sends(in);
-    moved = progress_receives(out, scratch) || moved;
+    bool moved = sweeps_ ? progress_sweep(in, out) : both_sends_ ? progress_both_sends(in) : progress_sends(in);
+    moved = (both_receives_ ? progress_both_receives(out) : progress_receives(out, scratch)) || moved;
     if (complete()) break;
     if (moved) {
       patience.reset();

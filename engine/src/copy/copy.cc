@@ -268,19 +268,40 @@ void run_copy(const BoxCopy& copy, const void* src, void* dst, Team* team) {
 
 namespace {
 
+/** Where a part of a sweep is. */
+struct SweepRows {
+  const char* from;
+  char* to;
+  int64_t from_step, to_step; ///< bytes to the next row
+  size_t bytes;
+  StreamRow stream;
+};
+
 /** The rows from `begin` up to `end` of a loop, all rows along the other one. */
 void sweep_alone(const std::vector<SweepPart>& parts, const std::array<int, 3>& order, int item, const char* src,
                  int loop, int64_t begin, int64_t end) {
   const auto [row, inner, outer] = order;
   const StreamRow stream = kernels().stream_row;
   const Triple& n = parts.front().src.n;
+  const int64_t begin_j = loop == inner ? begin : 0, end_j = loop == inner ? end : n[inner];
+  std::vector<SweepRows> rows(parts.size());
   for (int64_t k = loop == outer ? begin : 0; k < (loop == outer ? end : n[outer]); ++k) {
-    for (int64_t j = loop == inner ? begin : 0; j < (loop == inner ? end : n[inner]); ++j) {
-      for (const SweepPart& part : parts) {
-        const int64_t from = part.src.offset + j * part.src.stride[inner] + k * part.src.stride[outer];
-        const int64_t to = part.dst.offset + j * part.dst.stride[inner] + k * part.dst.stride[outer];
-        copy_row(static_cast<char*>(part.to) + to * item, src + from * item,
-                 static_cast<size_t>(part.src.n[row] * item), part.streaming ? stream : nullptr);
+    for (size_t number = 0; number < parts.size(); ++number) {
+      const SweepPart& part = parts[number];
+      const int64_t from = part.src.offset + begin_j * part.src.stride[inner] + k * part.src.stride[outer];
+      const int64_t to = part.dst.offset + begin_j * part.dst.stride[inner] + k * part.dst.stride[outer];
+      rows[number] = {src + from * item,
+                      static_cast<char*>(part.to) + to * item,
+                      part.src.stride[inner] * item,
+                      part.dst.stride[inner] * item,
+                      static_cast<size_t>(part.src.n[row] * item),
+                      part.streaming ? stream : nullptr};
+    }
+    for (int64_t j = begin_j; j < end_j; ++j) {
+      for (SweepRows& part : rows) {
+        copy_row(part.to, part.from, part.bytes, part.stream);
+        part.from += part.from_step;
+        part.to += part.to_step;
       }
     }
   }

@@ -150,12 +150,30 @@ TARGET_AVX2 void stream_transpose(const void* src_base, int64_t src_stride, void
   move_each(src + whole_i, src_stride, dst + whole_i * dst_stride, dst_stride, ni - whole_i, nj);
 }
 
+/** Less than a line, by two moves that may overlap. */
+TARGET_AVX2 inline void copy_part_of_line(char* dst, const char* src, size_t bytes) {
+  if (bytes >= 32) {
+    const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src));
+    const __m256i last = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + bytes - 32));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst), first);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + bytes - 32), last);
+  } else if (bytes >= 16) {
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src));
+    const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + bytes - 16));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(dst), first);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + bytes - 16), last);
+  } else {
+    for (size_t at = 0; at + 4 <= bytes; at += 4) std::memcpy(dst + at, src + at, 4);
+    for (size_t at = bytes - bytes % 4; at < bytes; ++at) dst[at] = src[at];
+  }
+}
+
 TARGET_AVX2 void stream_row(void* dst_base, const void* src_base, size_t bytes) {
   char* dst = static_cast<char*>(dst_base);
   const char* src = static_cast<const char*>(src_base);
   // Whole cache lines go past the caches; what lies before and behind them goes through.
   const size_t head = std::min(bytes, (64 - reinterpret_cast<uintptr_t>(dst) % 64) % 64);
-  if (head) std::memcpy(dst, src, head);
+  copy_part_of_line(dst, src, head);
   size_t at = head;
   for (; at + 64 <= bytes; at += 64) {
     const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + at));
@@ -163,7 +181,7 @@ TARGET_AVX2 void stream_row(void* dst_base, const void* src_base, size_t bytes) 
     _mm256_stream_si256(reinterpret_cast<__m256i*>(dst + at), low);
     _mm256_stream_si256(reinterpret_cast<__m256i*>(dst + at + 32), high);
   }
-  if (at < bytes) std::memcpy(dst + at, src + at, bytes - at);
+  copy_part_of_line(dst + at, src + at, bytes - at);
 }
 
 } // namespace

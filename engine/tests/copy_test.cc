@@ -100,6 +100,50 @@ void test_sweep(int item, bool streaming, Team* team) {
   for (size_t number = 0; number < parts.size(); ++number) compare(seen[number], expected[number], "sweep");
 }
 
+/** A box, and where its points lie in an array with halos and padding. */
+Region random_box(const std::array<int, 3>& order, Layout& layout) {
+  const Triple n{number(1, 90), number(1, 50), number(1, 20)};
+  layout = make_layout(n, order, {number(0, 2), 0, 1}, {number(0, 3), number(0, 3), 0});
+  return {n, layout.stride, layout.offset({0, 0, 0})};
+}
+
+void test_pack_past_caches(int item) {
+  if (!can_pass_caches()) return;
+  std::array<int, 3> order{0, 1, 2}, packed_order = order;
+  std::shuffle(order.begin(), order.end(), random_bits);
+  packed_order = order;
+  if (number(0, 1)) std::swap(packed_order[1], packed_order[2]);
+  Layout layout;
+  const Region box = random_box(order, layout);
+  const std::vector<char> data = random_bytes(layout.size * item);
+  const int64_t slot = number(0, 20);
+  std::vector<char> seen = random_bytes((slot + box.points() + 8) * item), expected = seen;
+  const BoxCopy pack = prepare_pack(box, packed_order, slot, item, false);
+  run_copy(pack, data.data(), expected.data());
+  run_copy_past_caches(pack, data.data(), seen.data());
+  compare(seen, expected, "pack past the caches");
+}
+
+void test_copies_by_turns(int item) {
+  std::array<int, 3> order{0, 1, 2};
+  std::shuffle(order.begin(), order.end(), random_bits);
+  Layout layout;
+  const Region box = random_box(order, layout);
+  const std::vector<char> data = random_bytes(layout.size * item);
+  Region one = box, two = box;
+  const int dim = static_cast<int>(number(0, 2));
+  one.n[dim] = number(1, box.n[dim]);
+  two.n[dim] = number(0, 3) ? one.n[dim] : number(1, box.n[dim]);
+  two.offset += (box.n[dim] - two.n[dim]) * box.stride[dim];
+  std::vector<char> seen = random_bytes((one.points() + two.points()) * item), expected = seen;
+  const PlacedCopy first{prepare_pack(one, order, 0, item, false), data.data(), seen.data()};
+  const PlacedCopy second{prepare_pack(two, order, one.points(), item, false), data.data(), seen.data()};
+  run_copy(first.copy, data.data(), expected.data());
+  run_copy(second.copy, data.data(), expected.data());
+  run_copies_by_turns(first, second);
+  compare(seen, expected, "two copies by turns");
+}
+
 void test_transpose_block(const Kernels& set, int item) {
   const int64_t ni = number(1, 40), nj = number(1, 40), src_stride = ni + number(0, 3), dst_stride = nj + number(0, 3);
   const std::vector<char> data = random_bytes(nj * src_stride * item);
@@ -174,6 +218,8 @@ int main(int count, char** arguments) {
     for (int item : {4, 8, 16}) {
       test_box_copy(item, trial % 2 == 0, team);
       test_sweep(item, trial % 2 == 0, team);
+      test_pack_past_caches(item);
+      test_copies_by_turns(item);
       for (const Kernels* set : sets) test_transpose_block(*set, item);
     }
     for (const Kernels* set : sets) test_stream_row(*set);

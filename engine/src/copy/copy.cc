@@ -346,6 +346,31 @@ void run_copies_by_turns(const PlacedCopy& first, const PlacedCopy& second) {
   }
 }
 
+bool can_pass_caches() { return kernels().stream_row != nullptr; }
+
+void run_copy_past_caches(const BoxCopy& copy, const void* src, void* dst) {
+  constexpr int64_t block_bytes = 8 << 10;
+  if (copy.kind != BoxCopy::Kind::rows) return run_alone(copy, src, dst);
+  const int64_t row_bytes = copy.n[0] * copy.item;
+  if (row_bytes >= block_bytes || (on_line(row_bytes) && row_bytes >= static_cast<int64_t>(streamed_row_bytes))) {
+    BoxCopy streamed = copy;
+    streamed.streaming = true;
+    return run_alone(streamed, src, dst);
+  }
+  alignas(line_bytes) char block[block_bytes];
+  const int64_t rows = block_bytes / row_bytes;
+  for (int64_t k = 0; k < copy.n[2]; ++k) {
+    for (int64_t j = 0; j < copy.n[1]; j += rows) {
+      BoxCopy part = slice(slice(copy, 2, k, k + 1), 1, j, j + rows);
+      char* to = static_cast<char*>(dst) + part.dst_offset * copy.item;
+      part.dst_offset = 0;
+      run_alone(part, src, block);
+      kernels().stream_row(to, block, static_cast<size_t>(part.points() * copy.item));
+    }
+  }
+  kernels().fence();
+}
+
 const char* copy_instruction_set() { return kernels().name; }
 
 } // namespace cudecomp

@@ -44,6 +44,12 @@ BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, in
  */
 void run_copy(const BoxCopy& copy, const void* src, void* dst, Team* team = nullptr);
 
+/** Whether this processor can store past the caches. */
+bool can_pass_caches();
+
+/** Runs a packing copy, its rows stored past the caches; short ones are gathered first. */
+void run_copy_past_caches(const BoxCopy& copy, const void* src, void* dst);
+
 /** One part of the rows of a sweep. */
 struct SweepPart {
   Region src, dst;

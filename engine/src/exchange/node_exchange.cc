@@ -258,6 +258,24 @@ char* NodeExchange::free_slot(const Message& message, uint64_t ahead) const {
   return node_->slot(node_->me(), peer, pair.filled.load(std::memory_order_relaxed) + ahead);
 }
 
+/**
+ * Fills the slot for the next piece of a message, of some bytes, and at the same time those of other messages,
+ * `sharers` in all. `fill` takes whether to store past the caches.
+ */
+template <typename Fill> void NodeExchange::fill_slots(Message& message, int64_t bytes, int64_t sharers, Fill fill) {
+  if (team_ || !can_pass_caches()) return fill(false);
+  const Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
+  bool& past_caches = message.past_caches[message.next % Pair::slots];
+  if (message.next >= Pair::slots) { // the slot has been used for this message, and is empty again
+    const double seconds = pair.slot_seconds[pair.filled.load(std::memory_order_relaxed) % Pair::slots];
+    message.fill.took_to_empty(past_caches, seconds * static_cast<double>(sharers) / static_cast<double>(bytes));
+  }
+  past_caches = message.fill.past_caches();
+  const double begin = seconds_now();
+  fill(past_caches);
+  message.fill.took_to_fill(past_caches, (seconds_now() - begin) / static_cast<double>(bytes));
+}
+
 /** Hands over the slot that now holds a piece of `n` points. */
 void NodeExchange::pass_slot(const Message& message, const Triple& n) {
   Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
@@ -282,9 +300,11 @@ const char* NodeExchange::filled_slot(const Message& message, const Triple& n, u
 }
 
 /** What has been unpacked may be overwritten. */
-void NodeExchange::give_slot_back(const Message& message) {
+void NodeExchange::give_slot_back(const Message& message, double seconds) {
   Pair& pair = node_->pair(peers_[message.peer].index, node_->me());
-  pair.emptied.store(pair.emptied.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  const uint64_t emptied = pair.emptied.load(std::memory_order_relaxed);
+  pair.slot_seconds[emptied % Pair::slots] = seconds;
+  pair.emptied.store(emptied + 1, std::memory_order_release);
 }
 
 bool NodeExchange::progress_both_sends(const char* input) {
@@ -324,7 +344,7 @@ bool NodeExchange::progress_both_receives(char* output) {
   };
   run_copies_by_turns(unpack(one, slot_one), unpack(two, slot_two));
   for (Message* message : {&one, &two}) {
-    give_slot_back(*message);
+    give_slot_back(*message, 0);
     ++message->next;
   }
   return true;
@@ -365,19 +385,31 @@ bool NodeExchange::progress_sweep(const char* input, char* output) {
     add(keep_from_, keep_to_, output);
     kept = sweep_parts_.front().src.points();
   }
-  for (const Message& message : sends_) {
+  Message* through_slot = nullptr;
+  int64_t slots = 0;
+  for (Message& message : sends_) {
     if (message.finished()) continue;
     const Peer& peer = peers_[message.peer];
     if (message.path == Path::push) {
       add(message.mine, message.theirs, node_->map(peer.index, peer.post->output));
     } else {
       n[order_[0]] = message.mine.n[order_[0]];
+      through_slot = &message;
+      ++slots;
       sweep_parts_.push_back({part_of(message.mine, begin, n), packed_region(n, order_, 0), free_slot(message), false});
     }
   }
   std::sort(sweep_parts_.begin(), sweep_parts_.end(),
             [](const SweepPart& a, const SweepPart& b) { return a.src.offset < b.src.offset; });
-  run_timed_sweep(kept, input);
+  if (through_slot) {
+    n[order_[0]] = through_slot->mine.n[order_[0]];
+    fill_slots(*through_slot, n[0] * n[1] * n[2] * item_, slots, [&](bool past_caches) {
+      for (SweepPart& part : sweep_parts_) part.streaming = part.streaming || past_caches;
+      run_timed_sweep(kept, input);
+    });
+  } else {
+    run_timed_sweep(kept, input);
+  }
   for (Message& message : sends_) {
     if (message.finished()) continue;
     n[order_[0]] = message.mine.n[order_[0]];
@@ -399,7 +431,11 @@ bool NodeExchange::progress_send(Message& message, const char* input) {
   if (!slots_free(message)) return false;
   Triple begin, n;
   message.pieces.get(message.next, begin, n);
-  run_copy(prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false), input, free_slot(message), team_);
+  const BoxCopy pack = prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false);
+  char* slot = free_slot(message);
+  fill_slots(message, pack.points() * item_, 1, [&](bool past_caches) {
+    past_caches ? run_copy_past_caches(pack, input, slot) : run_copy(pack, input, slot, team_);
+  });
   pass_slot(message, n);
   ++message.next;
   return true;
@@ -420,9 +456,10 @@ bool NodeExchange::progress_receive(Message& message, size_t number, char* outpu
   if (!slot) return false;
   const Region target = post_.staged ? part_of(packed_region(message.mine.n, order_, stage_slots_[number]), begin, n)
                                      : part_of(message.mine, begin, n);
+  const double started = seconds_now();
   run_copy(prepare_copy(packed_region(n, order_, 0), target, item_, streaming_), slot, post_.staged ? work : output,
            team_);
-  give_slot_back(message);
+  give_slot_back(message, seconds_now() - started);
   ++message.next;
   return true;
 }

@@ -11,6 +11,7 @@
 #include "common/stopwatch.h"
 #include "copy/copy.h"
 #include "exchange/node.h"
+#include "exchange/slot_fill.h"
 #include "plan/plan.h"
 
 namespace cudecomp {
@@ -117,6 +118,8 @@ private:
     Pieces pieces;
     BoxCopy direct;             ///< between the two arrays
     bool through_slots = false; ///< never straight between the arrays
+    SlotFill fill;
+    bool past_caches[Pair::slots] = {}; ///< how the latest slots were filled
     Path path = Path::undecided;
     int64_t next = 0, total = 0;
     bool finished() const { return path != Path::undecided && next == total; }
@@ -146,9 +149,10 @@ private:
   bool progress_both_receives(char* output);
   bool slots_free(const Message& message, uint64_t count = 1) const;
   char* free_slot(const Message& message, uint64_t ahead = 0) const;
+  template <typename Fill> void fill_slots(Message& message, int64_t bytes, int64_t sharers, Fill fill);
   void pass_slot(const Message& message, const Triple& n);
   const char* filled_slot(const Message& message, const Triple& n, uint64_t ahead = 0) const;
-  void give_slot_back(const Message& message);
+  void give_slot_back(const Message& message, double seconds);
   bool progress_receive(Message& message, size_t number, char* output, char* work);
   bool places_free() const;
   bool others_done() const;

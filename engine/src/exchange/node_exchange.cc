@@ -186,6 +186,11 @@ void NodeExchange::check_same_operation(const Peer& peer) const {
 
 bool NodeExchange::decide(Message& message, bool sending) {
   Peer& peer = peers_[message.peer];
+  if (sending && message.through_slots) { // the peer, which finds the slots, also finds out if it calls something else
+    message.path = Path::ring;
+    message.total = message.pieces.count();
+    return true;
+  }
   if (!peer.post) {
     const Pair& in = node_->pair(peer.index, node_->me());
     if (in.posted.load(std::memory_order_acquire) < peer.operation) return false;

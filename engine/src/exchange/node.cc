@@ -214,14 +214,14 @@ Node::Block* Node::allocate(const std::shared_ptr<Node>& node, size_t bytes) {
 }
 
 bool Node::publish(Block& block, size_t bytes) {
+  block.memory = SharedMemory::create(bytes);
+  if (!block.memory.data()) return false;
+  make_huge(block.memory.data(), bytes);
   std::lock_guard<std::mutex> lock(blocks_lock_);
   Publication& mine = publication(me_);
   int64_t index = 0;
   while (index < max_blocks && mine.entries[index].id.load(std::memory_order_relaxed) != 0) ++index;
   if (index == max_blocks) return false;
-  block.memory = SharedMemory::create(bytes);
-  if (!block.memory.data()) return false;
-  make_huge(block.memory.data(), bytes);
   block.node = shared_from_this();
   block.index = index;
   Entry& entry = mine.entries[index];

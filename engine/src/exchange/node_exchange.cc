@@ -129,8 +129,8 @@ void NodeExchange::exchange_edges() {
     }
   }
   // Two messages with one peer share its ring: whether they take turns there follows from what both ranks know.
-  const auto together = [](const std::vector<Message>& messages) {
-    return messages.size() == 2 && messages[0].through_slots && messages[1].through_slots &&
+  const auto together = [&](const std::vector<Message>& messages) {
+    return !team_ && messages.size() == 2 && messages[0].through_slots && messages[1].through_slots &&
            messages[0].mine.n == messages[1].mine.n && messages[0].pieces.count() > 0;
   };
   both_sends_ = together(sends_);
@@ -272,8 +272,9 @@ template <typename Fill> void NodeExchange::fill_slots(Message& message, int64_t
   const Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
   bool& past_caches = message.past_caches[message.next % Pair::slots];
   if (message.next >= Pair::slots) { // the slot has been used for this message, and is empty again
-    const double seconds = pair.slot_seconds[pair.filled.load(std::memory_order_relaxed) % Pair::slots];
-    message.fill.took_to_empty(past_caches, seconds * static_cast<double>(sharers) / static_cast<double>(bytes));
+    const uint64_t slot = pair.filled.load(std::memory_order_relaxed) % Pair::slots;
+    const double seconds = pair.slot_seconds[slot] * static_cast<double>(sharers);
+    message.fill.took_to_empty(past_caches, seconds / static_cast<double>(pair.slot_bytes[slot]));
   }
   past_caches = message.fill.past_caches();
   const double begin = seconds_now();
@@ -412,6 +413,9 @@ bool NodeExchange::progress_sweep(const char* input, char* output) {
       for (SweepPart& part : sweep_parts_) part.streaming = part.streaming || past_caches;
       run_timed_sweep(kept, input);
     });
+    for (Message& message : sends_) {
+      message.past_caches[message.next % Pair::slots] = through_slot->past_caches[through_slot->next % Pair::slots];
+    }
   } else {
     run_timed_sweep(kept, input);
   }

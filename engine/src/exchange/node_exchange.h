@@ -97,7 +97,8 @@ public:
   /**
    * What is exchanged are layers of one array: where they are the ends of short rows, they go through the slots even if
    * arrays are shared, since ranks that reach into each other's rows would fight over every line; and both sides go
-   * together, so that this rank's lines are fetched once. All ranks must come here or none.
+   * together, so that this rank's lines are fetched once. Who sends to a peer here receives from it too, and so
+   * finds out if it calls something else. All ranks must come here or none.
    */
   void exchange_edges();
 

@@ -8,8 +8,8 @@
 
 What is timed is the cycle X -> Y -> Z -> Y -> X, and with --halos the update of all six faces. Every participant's
 result is checked to the last element first. In each repetition every participant runs once, in rotating order, each
-after a barrier; a time goes from the first rank's begin to the last one's end. The copy limit is four copies of the local
-pencil with streaming stores, on all ranks at once. README.md beside this file says more.
+after a barrier; a time goes from the first rank's begin to the last one's end. The copy limit is four copies of the
+local pencil with streaming stores, on all ranks at once. README.md beside this file says more.
 """
 
 from __future__ import annotations

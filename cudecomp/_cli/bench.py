@@ -79,7 +79,7 @@ class Result:
     Attributes:
         operation: ``"x_to_y"`` ..., ``"halos of x-pencils"`` ..., ``"copy"``.
         arrays: What the arrays were made with.
-        timing: Seconds of each repetition, on the slowest rank.
+        timing: Seconds of each repetition, from the first rank's begin to the last rank's end.
         moved: Bytes that all ranks together read and write.
         limit: Seconds that the fastest copy of as many bytes takes; None for the copies themselves.
     """
@@ -135,8 +135,8 @@ def bench(comm: "MPI.Intracomm", printer: Printer, options: argparse.Namespace) 
     printer.table(table_of(results))
     printer.line()
     printer.line(
-        f"medians and minima of {options.repeat} repetitions on the slowest rank; GB/s: read and written by all ranks\n"
-        "together; of the copy: speed against the fastest plain copy of as many bytes, all ranks at once"
+        f"medians and minima of {options.repeat} repetitions, first begin to last end; GB/s: read and written by all\n"
+        "ranks together; of the copy: speed against the fastest plain copy of as many bytes, all ranks at once"
     )
     if options.plot:
         printer.line(f"wrote {options.plot}")

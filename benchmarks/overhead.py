@@ -73,6 +73,16 @@ def compile_loops(folder: Path) -> ctypes.CDLL:
     return loops
 
 
+def least(once: Callable[[], float], rounds: int, before: Callable[[], object]) -> float:
+    """The minimum over rounds of what `once` returns; `before` is called before each."""
+
+    def one_round() -> float:
+        before()
+        return once()
+
+    return min(one_round() for _ in range(rounds))
+
+
 def nanoseconds(
     statement: str, names: dict[str, object], rounds: int, calls: int, before: Callable[[], object] = int
 ) -> float:
@@ -81,23 +91,16 @@ def nanoseconds(
     space: dict[str, object] = {"clock": time.perf_counter_ns, **names}
     exec(source, space)
     run = space["run"]
-    times = []
-    for _ in range(rounds):
-        before()
-        times.append(run(repeat(None, calls)))  # type: ignore[operator]
-    return min(times) / calls
+    return least(lambda: run(repeat(None, calls)), rounds, before) / calls  # type: ignore[operator]
 
 
 def lowest(
     function: Callable[..., float], *arguments: object, rounds: int, before: Callable[[], object] = int
 ) -> float:
-    times = []
-    for _ in range(rounds):
-        before()
-        times.append(function(*arguments))
-    if min(times) < 0:
+    time_taken = least(lambda: function(*arguments), rounds, before)
+    if time_taken < 0:
         sys.exit("a bare C call failed")
-    return min(times)
+    return time_taken
 
 
 def bare_times(loops: ctypes.CDLL, data: SimpleNamespace, rounds: int, calls: int) -> dict[str, float]:

@@ -109,9 +109,9 @@ Region random_box(const std::array<int, 3>& order, Layout& layout) {
 
 void test_pack_past_caches(int item) {
   if (!can_pass_caches()) return;
-  std::array<int, 3> order{0, 1, 2}, packed_order = order;
+  std::array<int, 3> order{0, 1, 2};
   std::shuffle(order.begin(), order.end(), random_bits);
-  packed_order = order;
+  std::array<int, 3> packed_order = order;
   if (number(0, 1)) std::swap(packed_order[1], packed_order[2]);
   Layout layout;
   const Region box = random_box(order, layout);

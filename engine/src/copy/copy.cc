@@ -19,7 +19,7 @@ struct Loop {
 constexpr int64_t line_bytes = 64;
 constexpr bool on_line(int64_t bytes) { return bytes % line_bytes == 0; }
 
-constexpr size_t short_row_bytes = 64, streamed_row_bytes = 256;
+constexpr size_t streamed_row_bytes = 256;
 
 /** A row of few bytes, a multiple of 4, without the call that memcpy would be. */
 inline void copy_short(char* to, const char* from, size_t bytes) {
@@ -66,13 +66,13 @@ void run_short_rows(const BoxCopy& copy, const char* src, char* dst) {
 /** One row, streamed if there is such a store and it is long enough. */
 inline void copy_row(char* to, const char* from, size_t bytes, StreamRow stream) {
   if (stream && bytes >= streamed_row_bytes) return stream(to, from, bytes);
-  if (bytes <= short_row_bytes) return copy_short(to, from, bytes);
+  if (bytes <= size_t{short_row_bytes}) return copy_short(to, from, bytes);
   std::memcpy(to, from, bytes);
 }
 
 void run_rows(const BoxCopy& copy, const char* src, char* dst) {
   const size_t bytes = static_cast<size_t>(copy.n[0]) * copy.item;
-  if (bytes <= short_row_bytes) return run_short_rows(copy, src, dst);
+  if (bytes <= size_t{short_row_bytes}) return run_short_rows(copy, src, dst);
   const StreamRow stream = copy.streaming ? kernels().stream_row : nullptr;
   // Where rows lie in another order on the other side, tiles of them keep runs of some length on both.
   constexpr int64_t tile_bytes = 16 << 10;

@@ -13,6 +13,9 @@
 
 namespace cudecomp {
 
+/** Up to here rows are moved one by one without a call; each lies in a cache line or two of its own. */
+constexpr int64_t short_row_bytes = 64;
+
 /** A copy between two strided boxes, its loops sorted and merged once so that running it decides nothing. */
 struct BoxCopy {
   enum class Kind {

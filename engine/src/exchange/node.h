@@ -66,8 +66,9 @@ struct alignas(64) Pair {
   alignas(64) std::atomic<uint64_t> filled;  ///< slots filled by the sender
   alignas(64) std::atomic<uint64_t> emptied; ///< slots emptied by the receiver
   Post post[posts];
-  int64_t slot_bytes[slots];  ///< what a filled slot holds
-  double slot_seconds[slots]; ///< what the receiver took to empty it
+  int64_t slot_bytes[slots];    ///< what a filled slot holds
+  double slot_seconds[slots];   ///< what the receiver took to empty it
+  bool slot_past_caches[slots]; ///< how the sender has filled it
 };
 
 /**

@@ -119,7 +119,6 @@ bool NodeExchange::sweep(int64_t widest, const Region& keep_from, const Region& 
 }
 
 void NodeExchange::exchange_edges() {
-  constexpr int64_t short_row_bytes = 64;
   for (std::vector<Message>* messages : {&sends_, &receives_}) {
     for (Message& message : *messages) {
       const Region &mine = message.mine, &theirs = message.theirs;
@@ -265,28 +264,32 @@ char* NodeExchange::free_slot(const Message& message, uint64_t ahead) const {
 
 /**
  * Fills the slot for the next piece of a message, of some bytes, and at the same time those of other messages,
- * `sharers` in all. `fill` takes whether to store past the caches.
+ * `sharers` in all. `fill` takes whether to store past the caches. Returns that.
  */
-template <typename Fill> void NodeExchange::fill_slots(Message& message, int64_t bytes, int64_t sharers, Fill fill) {
-  if (team_ || !can_pass_caches()) return fill(false);
-  const Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
-  bool& past_caches = message.past_caches[message.next % Pair::slots];
+template <typename Fill> bool NodeExchange::fill_slots(Message& message, int64_t bytes, int64_t sharers, Fill fill) {
+  if (team_ || !can_pass_caches()) {
+    fill(false);
+    return false;
+  }
   if (message.next >= Pair::slots) { // the slot has been used for this message, and is empty again
+    const Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
     const uint64_t slot = pair.filled.load(std::memory_order_relaxed) % Pair::slots;
     const double seconds = pair.slot_seconds[slot] * static_cast<double>(sharers);
-    message.fill.took_to_empty(past_caches, seconds / static_cast<double>(pair.slot_bytes[slot]));
+    message.fill.took_to_empty(pair.slot_past_caches[slot], seconds / static_cast<double>(pair.slot_bytes[slot]));
   }
-  past_caches = message.fill.past_caches();
+  const bool past_caches = message.fill.past_caches();
   const double begin = seconds_now();
   fill(past_caches);
   message.fill.took_to_fill(past_caches, (seconds_now() - begin) / static_cast<double>(bytes));
+  return past_caches;
 }
 
 /** Hands over the slot that now holds a piece of `n` points. */
-void NodeExchange::pass_slot(const Message& message, const Triple& n) {
+void NodeExchange::pass_slot(const Message& message, const Triple& n, bool past_caches) {
   Pair& pair = node_->pair(node_->me(), peers_[message.peer].index);
   const uint64_t filled = pair.filled.load(std::memory_order_relaxed);
   pair.slot_bytes[filled % Pair::slots] = n[0] * n[1] * n[2] * item_;
+  pair.slot_past_caches[filled % Pair::slots] = past_caches;
   pair.filled.store(filled + 1, std::memory_order_release);
 }
 
@@ -328,7 +331,7 @@ bool NodeExchange::progress_both_sends(const char* input) {
   };
   run_copies_by_turns(pack(one, 0), pack(two, same_ring));
   for (Message* message : {&one, &two}) {
-    pass_slot(*message, n);
+    pass_slot(*message, n, false);
     ++message->next;
   }
   return true;
@@ -407,22 +410,20 @@ bool NodeExchange::progress_sweep(const char* input, char* output) {
   }
   std::sort(sweep_parts_.begin(), sweep_parts_.end(),
             [](const SweepPart& a, const SweepPart& b) { return a.src.offset < b.src.offset; });
+  bool past_caches = false;
   if (through_slot) {
     n[order_[0]] = through_slot->mine.n[order_[0]];
-    fill_slots(*through_slot, n[0] * n[1] * n[2] * item_, slots, [&](bool past_caches) {
-      for (SweepPart& part : sweep_parts_) part.streaming = part.streaming || past_caches;
+    past_caches = fill_slots(*through_slot, n[0] * n[1] * n[2] * item_, slots, [&](bool past) {
+      for (SweepPart& part : sweep_parts_) part.streaming = part.streaming || past;
       run_timed_sweep(kept, input);
     });
-    for (Message& message : sends_) {
-      message.past_caches[message.next % Pair::slots] = through_slot->past_caches[through_slot->next % Pair::slots];
-    }
   } else {
     run_timed_sweep(kept, input);
   }
   for (Message& message : sends_) {
     if (message.finished()) continue;
     n[order_[0]] = message.mine.n[order_[0]];
-    if (message.path == Path::ring) pass_slot(message, n);
+    if (message.path == Path::ring) pass_slot(message, n, past_caches);
     ++message.next;
   }
   return true;
@@ -442,10 +443,10 @@ bool NodeExchange::progress_send(Message& message, const char* input) {
   message.pieces.get(message.next, begin, n);
   const BoxCopy pack = prepare_pack(part_of(message.mine, begin, n), order_, 0, item_, false);
   char* slot = free_slot(message);
-  fill_slots(message, pack.points() * item_, 1, [&](bool past_caches) {
-    past_caches ? run_copy_past_caches(pack, input, slot) : run_copy(pack, input, slot, team_);
+  const bool past_caches = fill_slots(message, pack.points() * item_, 1, [&](bool past) {
+    past ? run_copy_past_caches(pack, input, slot) : run_copy(pack, input, slot, team_);
   });
-  pass_slot(message, n);
+  pass_slot(message, n, past_caches);
   ++message.next;
   return true;
 }

@@ -120,7 +120,6 @@ private:
     BoxCopy direct;             ///< between the two arrays
     bool through_slots = false; ///< never straight between the arrays
     SlotFill fill;
-    bool past_caches[Pair::slots] = {}; ///< how the latest slots were filled
     Path path = Path::undecided;
     int64_t next = 0, total = 0;
     bool finished() const { return path != Path::undecided && next == total; }
@@ -150,8 +149,8 @@ private:
   bool progress_both_receives(char* output);
   bool slots_free(const Message& message, uint64_t count = 1) const;
   char* free_slot(const Message& message, uint64_t ahead = 0) const;
-  template <typename Fill> void fill_slots(Message& message, int64_t bytes, int64_t sharers, Fill fill);
-  void pass_slot(const Message& message, const Triple& n);
+  template <typename Fill> bool fill_slots(Message& message, int64_t bytes, int64_t sharers, Fill fill);
+  void pass_slot(const Message& message, const Triple& n, bool past_caches);
   const char* filled_slot(const Message& message, const Triple& n, uint64_t ahead = 0) const;
   void give_slot_back(const Message& message, double seconds);
   bool progress_receive(Message& message, size_t number, char* output, char* work);

@@ -28,39 +28,55 @@ inline void copy_short(char* to, const char* from, size_t bytes) {
   if (at < bytes) std::memcpy(to + at, from + at, 4);
 }
 
-/** Rows as short as the layers of a halo. Each lies in other cache lines, which are asked for in good time. */
-template <typename CopyRow> void run_rows_with(const BoxCopy& copy, const char* src, char* dst, CopyRow copy_row) {
-  constexpr int64_t rows_ahead = 64;
-  const int64_t src_step = copy.src_stride[1] * copy.item, dst_step = copy.dst_stride[1] * copy.item;
-  for (int64_t k = 0; k < copy.n[2]; ++k) {
-    const char* from = src + k * copy.src_stride[2] * copy.item;
-    char* to = dst + k * copy.dst_stride[2] * copy.item;
-    for (int64_t j = 0; j < copy.n[1]; ++j, from += src_step, to += dst_step) {
-      __builtin_prefetch(from + rows_ahead * src_step, 0);
-      __builtin_prefetch(to + rows_ahead * dst_step, 1);
-      copy_row(to, from);
-    }
-  }
-}
+/** A row whose length the compiler knows: a move or two. */
+template <size_t bytes> struct RowOf {
+  void operator()(char* to, const char* from) const { std::memcpy(to, from, bytes); }
+};
 
-/** With the length known to the compiler, a row is a move or two. */
-template <size_t bytes> void run_rows_of(const BoxCopy& copy, const char* src, char* dst) {
-  run_rows_with(copy, src, dst, [](char* to, const char* from) { std::memcpy(to, from, bytes); });
-}
-
-void run_short_rows(const BoxCopy& copy, const char* src, char* dst) {
-  const size_t bytes = static_cast<size_t>(copy.n[0]) * copy.item;
+/** Calls `run` with what copies a short row. */
+template <typename Run> void with_short_row(size_t bytes, Run run) {
   switch (bytes) {
-  case 4: return run_rows_of<4>(copy, src, dst);
-  case 8: return run_rows_of<8>(copy, src, dst);
-  case 12: return run_rows_of<12>(copy, src, dst);
-  case 16: return run_rows_of<16>(copy, src, dst);
-  case 24: return run_rows_of<24>(copy, src, dst);
-  case 32: return run_rows_of<32>(copy, src, dst);
-  case 48: return run_rows_of<48>(copy, src, dst);
-  case 64: return run_rows_of<64>(copy, src, dst);
-  default: return run_rows_with(copy, src, dst, [=](char* to, const char* from) { copy_short(to, from, bytes); });
+  case 4: return run(RowOf<4>());
+  case 8: return run(RowOf<8>());
+  case 12: return run(RowOf<12>());
+  case 16: return run(RowOf<16>());
+  case 24: return run(RowOf<24>());
+  case 32: return run(RowOf<32>());
+  case 48: return run(RowOf<48>());
+  case 64: return run(RowOf<64>());
+  default: return run([=](char* to, const char* from) { copy_short(to, from, bytes); });
   }
+}
+
+/** Where the rows of a plane are. */
+struct Rows {
+  const char* from;
+  char* to;
+  int64_t from_step, to_step; ///< bytes to the next row
+
+  Rows(const BoxCopy& copy, const char* src, char* dst, int64_t plane)
+      : from(src + plane * copy.src_stride[2] * copy.item), to(dst + plane * copy.dst_stride[2] * copy.item),
+        from_step(copy.src_stride[1] * copy.item), to_step(copy.dst_stride[1] * copy.item) {}
+
+  /** Copies a row and goes on to the next. Each lies in other cache lines, which are asked for in good time. */
+  template <typename CopyRow> void next(CopyRow copy_row) {
+    constexpr int64_t rows_ahead = 128; // more than the latency asks for: what is asked for in the first cache stays
+    __builtin_prefetch(from + rows_ahead * from_step, 0);
+    __builtin_prefetch(to + rows_ahead * to_step, 1);
+    copy_row(to, from);
+    from += from_step;
+    to += to_step;
+  }
+};
+
+/** Rows as short as the layers of a halo. */
+void run_short_rows(const BoxCopy& copy, const char* src, char* dst) {
+  with_short_row(static_cast<size_t>(copy.n[0]) * copy.item, [&](auto copy_row) {
+    for (int64_t k = 0; k < copy.n[2]; ++k) {
+      Rows rows(copy, src, dst, k);
+      for (int64_t j = 0; j < copy.n[1]; ++j) rows.next(copy_row);
+    }
+  });
 }
 
 /** One row, streamed if there is such a store and it is long enough. */
@@ -186,7 +202,12 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
     if (loops[loop].src == 1) by_src = loop;
   }
   if (loops[0].dst != 1 || by_src < 0) {
-    copy.kind = BoxCopy::Kind::strided;
+    copy.kind = count < 3 ? BoxCopy::Kind::rows : BoxCopy::Kind::strided;
+    if (count < 3) { // rows of one element
+      std::rotate(loops, loops + 2, loops + 3);
+      loops[0] = {1, 1, 1};
+      ++count;
+    }
   } else if (by_src == 0) {
     copy.kind = BoxCopy::Kind::rows;
   } else {
@@ -325,21 +346,48 @@ void run_sweep(const std::vector<SweepPart>& sweep, const std::array<int, 3>& or
   });
 }
 
+namespace {
+
+const char* source(const PlacedCopy& placed) {
+  return static_cast<const char*>(placed.src) + placed.copy.src_offset * placed.copy.item;
+}
+
+char* destination(const PlacedCopy& placed) {
+  return static_cast<char*>(placed.dst) + placed.copy.dst_offset * placed.copy.item;
+}
+
+/** Two copies of short rows, alike in number and length, row by row. */
+void run_row_pairs(const PlacedCopy& first, const PlacedCopy& second) {
+  const BoxCopy& copy = first.copy;
+  with_short_row(static_cast<size_t>(copy.n[0]) * copy.item, [&](auto copy_row) {
+    for (int64_t k = 0; k < copy.n[2]; ++k) {
+      Rows one(copy, source(first), destination(first), k), two(second.copy, source(second), destination(second), k);
+      for (int64_t j = 0; j < copy.n[1]; ++j) {
+        one.next(copy_row);
+        two.next(copy_row);
+      }
+    }
+  });
+}
+
+} // namespace
+
 void run_copies_by_turns(const PlacedCopy& first, const PlacedCopy& second) {
   constexpr int64_t few_points = 256; // their lines stay in the first cache
   const BoxCopy &one = first.copy, &two = second.copy;
+  const bool alike = one.kind == two.kind && one.item == two.item && std::equal(one.n, one.n + 3, two.n);
+  const int64_t row_bytes = one.kind == BoxCopy::Kind::rows ? one.n[0] * one.item : 0;
+  if (alike && row_bytes > 0 && row_bytes <= short_row_bytes) return run_row_pairs(first, second);
   const int loop_one = outermost_loop(one), loop_two = outermost_loop(two);
   const int64_t n = one.n[loop_one];
   // Long rows share no lines.
-  const bool long_rows = one.kind == BoxCopy::Kind::rows && one.n[0] * one.item >= 8 * line_bytes;
-  const bool alike = one.points() == two.points() && n == two.n[loop_two];
-  const int64_t step =
-      long_rows || !alike ? 0 : std::max<int64_t>(1, few_points * n / std::max<int64_t>(1, one.points()));
-  if (step == 0) {
+  const bool by_turns = row_bytes < 8 * line_bytes && one.points() == two.points() && n == two.n[loop_two];
+  if (!by_turns) {
     run_copy(one, first.src, first.dst);
     run_copy(two, second.src, second.dst);
     return;
   }
+  const int64_t step = std::max<int64_t>(1, few_points * n / std::max<int64_t>(1, one.points()));
   for (int64_t begin = 0; begin < n; begin += step) {
     run_copy(slice(one, loop_one, begin, begin + step), first.src, first.dst);
     run_copy(slice(two, loop_two, begin, begin + step), second.src, second.dst);

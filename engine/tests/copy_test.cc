@@ -33,6 +33,9 @@ int64_t number(int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random_bits() % static_cast<uint32_t>(most - least + 1));
 }
 
+/** Extents of a box: often a layer or two, as of a halo. */
+int64_t extent(int64_t most) { return number(1, number(0, 3) ? most : std::min<int64_t>(most, 3)); }
+
 std::vector<char> random_bytes(int64_t bytes) {
   std::vector<char> out(static_cast<size_t>(bytes));
   for (char& byte : out) byte = static_cast<char>(random_bits());
@@ -50,7 +53,7 @@ void test_box_copy(int item, bool streaming, Team* team) {
   std::array<int, 3> from{0, 1, 2}, to{0, 1, 2};
   std::shuffle(from.begin(), from.end(), random_bits);
   std::shuffle(to.begin(), to.end(), random_bits);
-  const Triple n{number(1, 70), number(1, 40), number(1, 20)};
+  const Triple n{extent(70), extent(40), extent(20)};
   const Layout in = make_layout(n, from, {number(0, 2), 0, 1}, {0, number(0, 3), 0});
   const Layout out = make_layout(n, to, {1, number(0, 2), 0}, {number(0, 3), 0, 1});
   Region src, dst;
@@ -102,7 +105,7 @@ void test_sweep(int item, bool streaming, Team* team) {
 
 /** A box, and where its points lie in an array with halos and padding. */
 Region random_box(const std::array<int, 3>& order, Layout& layout) {
-  const Triple n{number(1, 90), number(1, 50), number(1, 20)};
+  const Triple n{extent(90), extent(50), extent(20)};
   layout = make_layout(n, order, {number(0, 2), 0, 1}, {number(0, 3), number(0, 3), 0});
   return {n, layout.stride, layout.offset({0, 0, 0})};
 }
@@ -132,12 +135,14 @@ void test_copies_by_turns(int item) {
   const std::vector<char> data = random_bytes(layout.size * item);
   Region one = box, two = box;
   const int dim = static_cast<int>(number(0, 2));
-  one.n[dim] = number(1, box.n[dim]);
+  one.n[dim] = number(1, number(0, 1) ? box.n[dim] : std::min<int64_t>(box.n[dim], 4));
   two.n[dim] = number(0, 3) ? one.n[dim] : number(1, box.n[dim]);
   two.offset += (box.n[dim] - two.n[dim]) * box.stride[dim];
-  std::vector<char> seen = random_bytes((one.points() + two.points()) * item), expected = seen;
-  const PlacedCopy first{prepare_pack(one, order, 0, item, false), data.data(), seen.data()};
-  const PlacedCopy second{prepare_pack(two, order, one.points(), item, false), data.data(), seen.data()};
+  const Layout apart = make_layout(two.n, order, {number(0, 2), 0, 1}, {0, number(0, 3), 0});
+  std::vector<char> seen = random_bytes((one.points() + apart.size) * item), expected = seen;
+  const Region packed = packed_region(one.n, order, apart.size), spread{two.n, apart.stride, apart.offset({0, 0, 0})};
+  const PlacedCopy first{prepare_copy(one, packed, item, false), data.data(), seen.data()};
+  const PlacedCopy second{prepare_copy(two, spread, item, false), data.data(), seen.data()};
   run_copy(first.copy, data.data(), expected.data());
   run_copy(second.copy, data.data(), expected.data());
   run_copies_by_turns(first, second);

@@ -45,6 +45,7 @@ def shared(grid: cudecomp.GridDesc, axis: int, halo: tuple[int, ...] = NONE) -> 
 #: What the first rank does otherwise (`odd`) than the others.
 CASES: dict[str, Callable[[cudecomp.GridDesc, bool], object]] = {
     "dtype": lambda grid, odd: grid.transpose_y_to_z(ones(grid, 1, "float32" if odd else "float64")),
+    "dtype of the same size": lambda grid, odd: grid.transpose_y_to_z(ones(grid, 1, "complex64" if odd else "float64")),
     "operation": lambda grid, odd: (
         grid.transpose_z_to_y(ones(grid, 2)) if odd else grid.transpose_y_to_z(ones(grid, 1))
     ),

@@ -86,8 +86,8 @@ struct cudecompGridDesc {
 
   /** Operations that ran before, ready to run again. */
   using TransposeKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple, cudecomp::Triple,
-                                  cudecomp::Triple>; ///< from, to, item, in place, halos, paddings
-  using HaloKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple>; ///< axis, dim, item, periodic
+                                  cudecomp::Triple>; ///< from, to, dtype, in place, halos, paddings
+  using HaloKey = std::tuple<int, int, int, bool, cudecomp::Triple, cudecomp::Triple>; ///< axis, dim, dtype, periodic
   std::map<TransposeKey, std::unique_ptr<cudecomp::TransposeExchange>> transposes;
   std::map<HaloKey, std::unique_ptr<cudecomp::HaloExchange>> halos;
 

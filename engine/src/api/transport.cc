@@ -82,12 +82,12 @@ bool in_place(const void* input, int64_t input_bytes, const void* output, int64_
 }
 
 std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& grid, const TransposeShape& shape,
-                                                     int item, bool in_place) {
+                                                     int dtype, bool in_place) {
   const Group group = transpose_group(shape.from, shape.to);
   const uint64_t signature =
-      signature_of(grid, {0, shape.from, shape.to, item},
+      signature_of(grid, {0, shape.from, shape.to, dtype},
                    {shape.input_halo, shape.output_halo, shape.input_padding, shape.output_padding});
-  const Channel channel = channel_of(grid, group, item, signature);
+  const Channel channel = channel_of(grid, group, item_size(dtype), signature);
   const int me = grid.place_in(group);
   TransposePlans plans(channel.node_index.size());
   for (int member = 0; member < static_cast<int>(plans.size()); ++member) {
@@ -102,10 +102,11 @@ std::unique_ptr<TransposeExchange> prepare_transpose(const cudecompGridDesc& gri
   }
 }
 
-std::unique_ptr<HaloExchange> prepare_halo(const cudecompGridDesc& grid, const HaloShape& shape, int item) {
+std::unique_ptr<HaloExchange> prepare_halo(const cudecompGridDesc& grid, const HaloShape& shape, int dtype) {
   const HaloPlan plan = plan_halo(*grid.decomposition, grid.row, grid.col, shape);
   const uint64_t signature =
-      signature_of(grid, {1, shape.axis, shape.dim, item, shape.periodic}, {shape.halo, shape.padding});
+      signature_of(grid, {1, shape.axis, shape.dim, dtype, shape.periodic}, {shape.halo, shape.padding});
+  const int item = item_size(dtype);
   const Channel channel = plan.local ? local_channel(grid, item) : channel_of(grid, plan.group, item, signature);
   HaloPlan neighbours[2]{};
   for (int side = 0; side < 2 && !plan.local; ++side) {
@@ -150,10 +151,10 @@ cudecompResult_t transpose(int from, int to, cudecompHandle_t handle, cudecompGr
 
     std::unique_ptr<TransposeExchange>& exchange =
         prepared(grid.transposes,
-                 cudecompGridDesc::TransposeKey(from, to, item, same, input_halo, output_halo, input_pad, output_pad));
+                 cudecompGridDesc::TransposeKey(from, to, dtype, same, input_halo, output_halo, input_pad, output_pad));
     if (!exchange) {
       exchange = prepare_transpose(
-          grid, transpose_shape(grid, from, to, input_halo, output_halo, input_pad, output_pad), item, same);
+          grid, transpose_shape(grid, from, to, input_halo, output_halo, input_pad, output_pad), dtype, same);
     }
     if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
     exchange->run(input, static_cast<size_t>(in.size) * item, output, static_cast<size_t>(out.size) * item, work);
@@ -179,10 +180,10 @@ cudecompResult_t update_halos(int axis, cudecompHandle_t handle, cudecompGridDes
     if (halo[dim] == 0) return;
 
     std::unique_ptr<HaloExchange>& exchange =
-        prepared(grid.halos, cudecompGridDesc::HaloKey(axis, dim, item, periodic, halo, pad));
+        prepared(grid.halos, cudecompGridDesc::HaloKey(axis, dim, dtype, periodic, halo, pad));
     if (!exchange) {
       check_halo_depth(grid, axis, dim, halo[dim], periodic);
-      exchange = prepare_halo(grid, {axis, dim, grid.order[axis], halo, pad, periodic}, item);
+      exchange = prepare_halo(grid, {axis, dim, grid.order[axis], halo, pad, periodic}, dtype);
     }
     if (!work) work = handle->workspace.at_least(static_cast<size_t>(exchange->work_size()) * item);
     exchange->run(data, static_cast<size_t>(layout.size) * item, work);

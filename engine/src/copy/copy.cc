@@ -153,18 +153,6 @@ void run_transpose(const BoxCopy& copy, const char* src, char* dst) {
   return streams && lines ? run_transpose_lines(copy, src, dst) : run_transpose_cached(copy, src, dst);
 }
 
-template <int item> void run_strided(const BoxCopy& copy, const char* src, char* dst) {
-  for (int64_t k = 0; k < copy.n[2]; ++k) {
-    for (int64_t j = 0; j < copy.n[1]; ++j) {
-      const char* from = src + (j * copy.src_stride[1] + k * copy.src_stride[2]) * item;
-      char* to = dst + (j * copy.dst_stride[1] + k * copy.dst_stride[2]) * item;
-      for (int64_t i = 0; i < copy.n[0]; ++i) {
-        std::memcpy(to + i * copy.dst_stride[0] * item, from + i * copy.src_stride[0] * item, item);
-      }
-    }
-  }
-}
-
 } // namespace
 
 BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool streaming) {
@@ -202,12 +190,10 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
     if (loops[loop].src == 1) by_src = loop;
   }
   if (loops[0].dst != 1 || by_src < 0) {
-    copy.kind = count < 3 ? BoxCopy::Kind::rows : BoxCopy::Kind::strided;
-    if (count < 3) { // rows of one element
-      std::rotate(loops, loops + 2, loops + 3);
-      loops[0] = {1, 1, 1};
-      ++count;
-    }
+    copy.kind = BoxCopy::Kind::rows; // of one element: the fastest axis of one side is one point long
+    std::rotate(loops, loops + 2, loops + 3);
+    loops[0] = {1, 1, 1};
+    ++count;
   } else if (by_src == 0) {
     copy.kind = BoxCopy::Kind::rows;
   } else {
@@ -219,7 +205,7 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
     copy.src_stride[loop] = loops[loop].src;
     copy.dst_stride[loop] = loops[loop].dst;
   }
-  copy.streaming = streaming && copy.kind != BoxCopy::Kind::strided;
+  copy.streaming = streaming;
   return copy;
 }
 
@@ -240,10 +226,6 @@ void run_alone(const BoxCopy& copy, const void* src_base, void* dst_base) {
   case BoxCopy::Kind::nothing: return;
   case BoxCopy::Kind::rows: return run_rows(copy, src, dst);
   case BoxCopy::Kind::transpose: return run_transpose(copy, src, dst);
-  case BoxCopy::Kind::strided:
-    return copy.item == 4   ? run_strided<4>(copy, src, dst)
-           : copy.item == 8 ? run_strided<8>(copy, src, dst)
-                            : run_strided<16>(copy, src, dst);
   }
 }
 

@@ -19,22 +19,22 @@ constexpr int64_t short_row_bytes = 64;
 /** A copy between two strided boxes, its loops sorted and merged once so that running it decides nothing. */
 struct BoxCopy {
   enum class Kind {
-    nothing,   ///< no points
-    rows,      ///< both sides have the same fastest axis: runs of contiguous bytes
-    transpose, ///< the fastest axes differ: blocked transposition
-    strided    ///< some side has no contiguous axis
+    nothing,  ///< no points
+    rows,     ///< both sides have the same fastest axis: runs of contiguous bytes
+    transpose ///< the fastest axes differ: blocked transposition
   };
 
   Kind kind = Kind::nothing;
   int item = 0;           ///< bytes of an element
   bool streaming = false; ///< store past the caches
-  /** Loops. rows and strided: innermost first. transpose: axis contiguous in the source, in the destination, third. */
+  /** Loops. rows: innermost first. transpose: axis contiguous in the source, in the destination, third. */
   int64_t n[3] = {1, 1, 1}, src_stride[3] = {0, 0, 0}, dst_stride[3] = {0, 0, 0};
   int64_t src_offset = 0, dst_offset = 0; ///< elements
 
   int64_t points() const { return kind == Kind::nothing ? 0 : n[0] * n[1] * n[2]; }
 };
 
+/** Each of the regions has an axis of stride 1, if only of one point. */
 BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool streaming);
 
 /** From a region to its message: dense in `order`, `slot` elements into a buffer; and back. */

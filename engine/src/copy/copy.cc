@@ -191,9 +191,8 @@ BoxCopy prepare_copy(const Region& src, const Region& dst, int item, bool stream
   }
   if (loops[0].dst != 1 || by_src < 0) {
     copy.kind = BoxCopy::Kind::rows; // of one element: the fastest axis of one side is one point long
-    std::rotate(loops, loops + 2, loops + 3);
+    for (int loop = count++; loop > 0; --loop) loops[loop] = loops[loop - 1];
     loops[0] = {1, 1, 1};
-    ++count;
   } else if (by_src == 0) {
     copy.kind = BoxCopy::Kind::rows;
   } else {

@@ -214,9 +214,9 @@ def start_with_memory(options: argparse.Namespace, ranks: int, size: int, dtype:
         if ranks == 1 or report["failures"] or speed is None or speed >= options.memory_at_least:
             return report
         print(f"Copies reach {speed:.0f} GB/s, less than {options.memory_at_least:g}: once more", flush=True)
-        reports.append((speed, report))
+        reports.append(report)
     print(f"Still less after {options.tries} times: the fastest counts", flush=True)
-    return max(reports, key=lambda pair: pair[0])[1]
+    return max(reports, key=memory_speed)
 
 
 def fastest_dtfft(report: dict) -> str | None:

@@ -67,9 +67,10 @@ def test_speed_of_memory_is_that_of_the_slowest_copy() -> None:
     assert cpu_suite.memory_speed({"records": []}) is None
 
 
-def starts(monkeypatch: pytest.MonkeyPatch, copies: list[float]) -> Iterator[float]:
-    left = iter(copies)
-    monkeypatch.setattr(cpu_suite, "start", lambda *_: report(next(left)))
+def starts(monkeypatch: pytest.MonkeyPatch, reports: list[dict]) -> Iterator[dict]:
+    """Lets the suite get these, and returns what it has not asked for yet."""
+    left = iter(reports)
+    monkeypatch.setattr(cpu_suite, "start", lambda *_: next(left))
     return left
 
 
@@ -89,7 +90,7 @@ def copy_seconds(found: dict) -> float:
 def test_what_slow_memory_spoils_is_measured_again(
     monkeypatch: pytest.MonkeyPatch, ranks: int, copies: list[float], kept: float, unused: int
 ) -> None:
-    left = starts(monkeypatch, copies)
+    left = starts(monkeypatch, [report(copy) for copy in copies])
     options = argparse.Namespace(memory_at_least=60, tries=3)  # 64 GB/s take 1 ms
     assert copy_seconds(cpu_suite.start_with_memory(options, ranks, 100, "float64", "none")) == kept
     assert len(list(left)) == unused
@@ -97,7 +98,6 @@ def test_what_slow_memory_spoils_is_measured_again(
 
 def test_what_went_wrong_is_not_forgotten_for_slow_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {**report(0.003), "failures": ["WRONG RESULT"]}
-    left = iter([wrong, report(0.001)])
-    monkeypatch.setattr(cpu_suite, "start", lambda *_: next(left))
+    starts(monkeypatch, [wrong, report(0.001)])
     options = argparse.Namespace(memory_at_least=60, tries=3)
     assert cpu_suite.start_with_memory(options, 2, 100, "float64", "none") is wrong

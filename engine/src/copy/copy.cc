@@ -218,9 +218,16 @@ BoxCopy prepare_unpack(const Region& region, const std::array<int, 3>& order, in
 
 namespace {
 
+/** Where a copy begins, from the bases that its offsets count from. */
+const char* source(const BoxCopy& copy, const void* base) {
+  return static_cast<const char*>(base) + copy.src_offset * copy.item;
+}
+
+char* destination(const BoxCopy& copy, void* base) { return static_cast<char*>(base) + copy.dst_offset * copy.item; }
+
 void run_alone(const BoxCopy& copy, const void* src_base, void* dst_base) {
-  const char* src = static_cast<const char*>(src_base) + copy.src_offset * copy.item;
-  char* dst = static_cast<char*>(dst_base) + copy.dst_offset * copy.item;
+  const char* src = source(copy, src_base);
+  char* dst = destination(copy, dst_base);
   switch (copy.kind) {
   case BoxCopy::Kind::nothing: return;
   case BoxCopy::Kind::rows: return run_rows(copy, src, dst);
@@ -329,21 +336,16 @@ void run_sweep(const std::vector<SweepPart>& sweep, const std::array<int, 3>& or
 
 namespace {
 
-const char* source(const PlacedCopy& placed) {
-  return static_cast<const char*>(placed.src) + placed.copy.src_offset * placed.copy.item;
-}
-
-char* destination(const PlacedCopy& placed) {
-  return static_cast<char*>(placed.dst) + placed.copy.dst_offset * placed.copy.item;
-}
-
 /** Two copies of short rows, alike in number and length, row by row. */
 void run_row_pairs(const PlacedCopy& first, const PlacedCopy& second) {
-  const BoxCopy& copy = first.copy;
-  with_short_row(static_cast<size_t>(copy.n[0]) * copy.item, [&](auto copy_row) {
-    for (int64_t k = 0; k < copy.n[2]; ++k) {
-      Rows one(copy, source(first), destination(first), k), two(second.copy, source(second), destination(second), k);
-      for (int64_t j = 0; j < copy.n[1]; ++j) {
+  const int64_t* n = first.copy.n;
+  with_short_row(static_cast<size_t>(n[0]) * first.copy.item, [&](auto copy_row) {
+    const auto plane = [](const PlacedCopy& placed, int64_t k) {
+      return Rows(placed.copy, source(placed.copy, placed.src), destination(placed.copy, placed.dst), k);
+    };
+    for (int64_t k = 0; k < n[2]; ++k) {
+      Rows one = plane(first, k), two = plane(second, k);
+      for (int64_t j = 0; j < n[1]; ++j) {
         one.next(copy_row);
         two.next(copy_row);
       }
